@@ -8,7 +8,8 @@ import { readTexts, SEARCHED_FILES, SEARCHED_OCTETS } from "../../src/flows/sear
 import { newContent, ofProject } from "../../src/store/contents/content-bytes.ts";
 import { bodyBytes } from "../../src/store/contents/message-body.ts";
 import type { MessageFilter } from "../../src/store/lists/message-filter.ts";
-import { byRareTerm, FEW, MILESTONES_PER_QUERY } from "../../src/store/lists/word-search.ts";
+import { byRareTerm, MILESTONES_PER_QUERY } from "../../src/store/lists/word-search.ts";
+import { FEW } from "../../src/store/search/term-queries.ts";
 import { insertAttachment } from "../../src/store/messages/attachments.ts";
 import { insertMessage, type Message } from "../../src/store/messages/messages.ts";
 import { MAX_PIECES, MAX_PLACES, placesOfPiece, textQuery } from "../../src/store/search/text-query.ts";

@@ -4,6 +4,7 @@ import { conditionOf, passes, positionsOf } from "./message-filter.ts";
 import {
   firstPosition,
   POSITION_OF_ROW,
+  positionOfRow,
   rowOfPosition,
   timeOfId,
   timeOfPosition,
@@ -19,9 +20,8 @@ import {
   type Walk,
 } from "./message-page.ts";
 import { expressionOf, expressionOr, milestoneTerm, type Terms } from "../search/search-terms.ts";
+import { matching, milestoneRow, rareAmong, type Rows } from "../search/term-queries.ts";
 
-/** If a term has fewer messages than this, they are all read: that is faster than joining terms. */
-const FEW = 200;
 /** Milestones after which a page ends if it joins frequent terms: some four thousand of the project's messages. */
 export const MILESTONES_PER_PAGE = 4;
 
@@ -69,25 +69,20 @@ async function chooseQuery(db: Db, page: Page, { wholes, grams }: Terms): Promis
   const places = positionsOf(page.filter, page.before);
   const whole: IndexQuery = { expression: expressionOf(terms), places, end: null };
   if (page.filter.status === undefined && (wholes.length === 0 || terms.length === 1)) return whole;
-  const parts = wholes.map((term) => expressionOf([term]));
-  const few = await rarePart(db, grams.length === 0 ? parts : [...parts, expressionOf(grams)], places);
-  if (few !== null) return { ...whole, expression: few };
-  const milestone = milestoneTerm(page.senderId);
-  const low = await milestoneBelow(db, milestone, places);
+  const parts = [...wholes.map((term) => [term]), ...(grams.length === 0 ? [] : [grams])];
+  const rows = rowsAt(places);
+  const few = await rareAmong(db, "message_terms", parts, rows);
+  if (few !== null) return { ...whole, expression: expressionOf(few) };
+  const row = await milestoneRow(db, "message_terms", page.senderId, rows, MILESTONES_PER_PAGE);
+  const low = row === null ? null : positionOfRow(row);
   const end = low === null ? null : idPassed(page, low);
   if (low === null || end === null) return whole;
-  return { expression: expressionOr(terms, milestone), places: { ...places, low }, end };
+  return { expression: expressionOr(terms, milestoneTerm(page.senderId)), places: { ...places, low }, end };
 }
 
-/** Returns the position of the milestone at which a page ends; null if there are too few. */
-async function milestoneBelow(db: Db, milestone: string, { low, high }: Positions): Promise<number | null> {
-  const row = await db.first<{ place: number }>(
-    `SELECT ${POSITION_OF_ROW} AS place FROM message_terms
-      WHERE message_terms MATCH ? AND rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)
-      ORDER BY rowid LIMIT 1 OFFSET ?`,
-    [expressionOf([milestone]), rowOfPosition(high), rowOfPosition(low), MILESTONES_PER_PAGE - 1],
-  );
-  return row?.place ?? null;
+/** Returns the rows at positions: the newest is the first. */
+function rowsAt({ low, high }: Positions): Rows {
+  return { first: rowOfPosition(high), last: rowOfPosition(low) };
 }
 
 /**
@@ -97,19 +92,6 @@ async function milestoneBelow(db: Db, milestone: string, { low, high }: Position
 function idPassed({ before }: Page, place: number): string | null {
   const passed = idFloor("msg", timeOfPosition(place) + 1);
   return before === null || passed < before ? passed : null;
-}
-
-/** Returns the first part of an expression that few messages match; null if there is none. */
-async function rarePart(db: Db, parts: readonly string[], { low, high }: Positions): Promise<string | null> {
-  for (const expression of parts) {
-    const row = await db.first<{ count: number }>(
-      `SELECT count(*) AS count FROM (SELECT 1 FROM message_terms
-        WHERE message_terms MATCH ? AND rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER) LIMIT ?)`,
-      [expression, rowOfPosition(high), rowOfPosition(low), FEW],
-    );
-    if (row !== null && row.count < FEW) return expression;
-  }
-  return null;
 }
 
 /** Returns a walk down the positions of the messages that have the terms. */
@@ -141,18 +123,17 @@ async function between(
   db: Db,
   { senderId, filter, before }: Page,
   expression: string,
-  { low, high }: Positions,
+  places: Positions,
   most: number,
 ): Promise<SummaryRow[]> {
   // With a status, the positions end at a milestone, so other messages need not count as looked at.
   const { sql, args } = conditionOf(senderId, filter, before, ["status"]);
   const pass = passes(filter);
-  // libSQL binds numbers as floating point, and FTS5 seeks only to integers.
+  const { first, last } = rowsAt(places);
   return db.all<SummaryRow>(
     `SELECT ${SUMMARY_COLUMNS}, (${pass.sql}) AS passes FROM message_terms CROSS JOIN messages m INDEXED BY messages_by_position
-      WHERE message_terms MATCH ? AND message_terms.rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)
-        AND m.position = ${POSITION_OF_ROW} AND ${sql}
+      WHERE ${matching("message_terms")} AND m.position = ${POSITION_OF_ROW} AND ${sql}
       ORDER BY message_terms.rowid LIMIT ?`,
-    [...pass.args, expression, rowOfPosition(high), rowOfPosition(low), ...args, most],
+    [...pass.args, expression, first, last, ...args, most],
   );
 }

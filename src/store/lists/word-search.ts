@@ -2,12 +2,11 @@ import type { Db } from "../engine/client.ts";
 import type { Condition } from "../matching/substring.ts";
 import { firstPosition, lastPosition } from "../search/positions.ts";
 import { expressionOf, expressionOr, milestoneTerm } from "../search/search-terms.ts";
+import { matching, milestoneRow, rareAmong, type Rows } from "../search/term-queries.ts";
 import { SUMMARY_COLUMNS, type SummaryRow } from "./message-page.ts";
 
 /** Milestones within which one query joins terms: some 33 000 of the project's messages, in five to ten milliseconds. */
 export const MILESTONES_PER_QUERY = 32;
-/** If a term has fewer messages than this, they are all read: that is faster than joining terms. */
-export const FEW = 200;
 
 /** A search by words: the project, the terms of which a message must have all, and the conditions of a row of `messages m`. */
 export interface WordSearch {
@@ -31,10 +30,7 @@ export interface Candidates {
 }
 
 /** The places at which a search by words begins and ends. */
-export interface Places {
-  first: number;
-  last: number;
-}
+export type Places = Rows;
 
 /** Above every place. */
 const END = Number.MAX_SAFE_INTEGER;
@@ -73,41 +69,28 @@ async function placeNext(db: Db, side: ">" | "<", position: number): Promise<num
 export async function candidatesFrom(
   db: Db,
   search: WordSearch,
-  { first, last }: Places,
+  places: Places,
   most: number,
 ): Promise<Candidates> {
-  const milestone = search.terms.length === 1 ? null : await milestoneFrom(db, search.senderId, first, last);
+  const milestone =
+    search.terms.length === 1
+      ? null
+      : await milestoneRow(db, "message_words", search.senderId, places, MILESTONES_PER_QUERY);
+  const last = milestone ?? places.last;
   const expression =
     milestone === null
       ? expressionOf(search.terms)
       : expressionOr(search.terms, milestoneTerm(search.senderId));
-  const rows = await between(db, search, expression, { first, last: milestone ?? last }, most);
+  const rows = await between(db, search, expression, { ...places, last }, most);
   if (rows.length === most) return { rows, next: (rows.at(-1)?.place ?? last) + 1 };
   return { rows, next: milestone === null ? null : milestone + 1 };
 }
 
 /** Returns the search by the first term that few messages have; by all terms if there is none. */
-export async function byRareTerm(db: Db, search: WordSearch, { first, last }: Places): Promise<WordSearch> {
+export async function byRareTerm(db: Db, search: WordSearch, places: Places): Promise<WordSearch> {
   if (search.terms.length === 1) return search;
-  for (const term of search.terms) {
-    const row = await db.first<{ count: number }>(
-      `SELECT count(*) AS count FROM (SELECT 1 FROM message_words
-        WHERE message_words MATCH ? AND rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER) LIMIT ?)`,
-      [expressionOf([term]), first, last, FEW],
-    );
-    if (row !== null && row.count < FEW) return { ...search, terms: [term] };
-  }
-  return search;
-}
-
-async function milestoneFrom(db: Db, senderId: string, first: number, last: number): Promise<number | null> {
-  const row = await db.first<{ place: number }>(
-    `SELECT rowid AS place FROM message_words
-      WHERE message_words MATCH ? AND rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)
-      ORDER BY rowid LIMIT 1 OFFSET ?`,
-    [expressionOf([milestoneTerm(senderId)]), first, last, MILESTONES_PER_QUERY - 1],
-  );
-  return row?.place ?? null;
+  const lists = search.terms.map((term) => [term]);
+  return { ...search, terms: (await rareAmong(db, "message_words", lists, places)) ?? search.terms };
 }
 
 async function between(
@@ -121,8 +104,8 @@ async function between(
   return db.all<Candidate>(
     `SELECT ${SUMMARY_COLUMNS}, m.sender_id, m.thread_id, p.place, (${passes.sql}) AS passes
       FROM message_words CROSS JOIN word_places p CROSS JOIN messages m INDEXED BY messages_by_position
-      WHERE message_words MATCH ? AND message_words.rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)
-        AND p.place = message_words.rowid AND m.position = p.position AND m.word_place = p.place AND m.sender_id = ?
+      WHERE ${matching("message_words")} AND p.place = message_words.rowid
+        AND m.position = p.position AND m.word_place = p.place AND m.sender_id = ?
       ORDER BY message_words.rowid LIMIT ?`,
     [...passes.args, expression, first, last, senderId, most],
   );

@@ -2,6 +2,7 @@ import type { Db } from "../engine/client.ts";
 import { isBroken, requireGuard } from "../engine/guards.ts";
 import { changeOfIndex, type Entering, SEARCHED_COLUMNS, type SearchedRow } from "./index-entries.ts";
 import { positionAfter } from "./positions.ts";
+import type { TermTable } from "./term-queries.ts";
 
 /**
  * Adds to the index in one write: new messages, and those whose subject has changed, at most `most` of each. Returns
@@ -65,7 +66,7 @@ async function waitingMessages(db: Db, most: number): Promise<Entering[]> {
 export async function mergeSegments(
   db: Db,
   pages: number,
-  table: "message_terms" | "message_words" = "message_terms",
+  table: TermTable = "message_terms",
 ): Promise<boolean> {
   const changes = { sql: "SELECT total_changes() AS count", args: [] };
   const [before, , after] = await db.write([

@@ -24,6 +24,11 @@ export function rowOfPosition(place: number): number {
   return LAST_ROW - place;
 }
 
+/** Returns the position of the index's row. */
+export function positionOfRow(row: number): number {
+  return LAST_ROW - row;
+}
+
 /** SQL for the position of the index's row. */
 export const POSITION_OF_ROW = `${LAST_ROW} - message_terms.rowid`;
 
