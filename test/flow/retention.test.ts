@@ -142,6 +142,16 @@ describe("content past its retention", () => {
       expect(await service.app.db.all("SELECT id FROM contents")).toEqual([]);
     });
 
+  test("content past its retention takes the invitation out of a record, which can still be read", async () => {
+    const event = "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:1\r\nEND:VEVENT\r\nEND:VCALENDAR";
+    const id = await received(["Subject: Lunch", "MIME-Version: 1.0", "Content-Type: text/calendar"], event);
+    expect((await get(`/v1/emails/${id}`)).body.invitation.uid).toBe("1");
+    clock.shift(DAY_MS + HOUR_MS);
+    await contents();
+    const { status, body } = await get(`/v1/emails/${id}`);
+    expect([status, body.invitation]).toEqual([200, null]);
+  });
+
   test("content past its retention stays for a younger message that shares it", async () => {
     const old = await sent();
     clock.shift(DAY_MS - HOUR_MS);

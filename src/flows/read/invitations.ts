@@ -3,6 +3,7 @@ import type { Invitation } from "../../core/messages/invitation.ts";
 import type { AnswerToGive } from "../../mail/reading/invitation.ts";
 import type { Attachment } from "../../store/messages/attachments.ts";
 import { tooManyReads } from "../../store/contents/large-reads.ts";
+import { isContentRemoved } from "../../store/messages/content-release.ts";
 import type { Making } from "../mime/making.ts";
 import type { MessageRecord } from "./record.ts";
 import { attachmentBytes } from "./bytes.ts";
@@ -16,7 +17,7 @@ export interface FoundInvitation {
 
 /**
  * Reads the invitation of a received message: its first calendar file, which also holds one that is an alternative of the body.
- * @returns null if it has none that can be read
+ * @returns null if it has none that can be read, or its content has passed its retention
  * @throws AppError 503 if too many reads wait
  */
 export async function invitationIn(
@@ -25,7 +26,8 @@ export async function invitationIn(
   answer: AnswerToGive | null = null,
 ): Promise<FoundInvitation | null> {
   const file = direction === "inbound" ? attachments.find(isCalendar) : undefined;
-  const found = file === undefined ? null : await attachmentBytes(deps, senderId, id, file.id);
+  if (file === undefined || (await isContentRemoved(deps.db, senderId, id))) return null;
+  const found = await attachmentBytes(deps, senderId, id, file.id);
   if (found === null) return null;
   const pieces = await Array.fromAsync(found.bytes.pieces);
   const read = await deps.inspect({ kind: "invitation", raw: Buffer.concat(pieces), answer });
