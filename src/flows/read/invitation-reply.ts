@@ -3,7 +3,7 @@ import type { Calendar } from "../../core/messages/calendar.ts";
 import type { InvitationAnswer } from "../../core/messages/invitation.ts";
 import { listAttachments } from "../../store/messages/attachments.ts";
 import type { Message } from "../../store/messages/messages.ts";
-import { invitationIn } from "./invitations.ts";
+import { calendarIn, readCalendar } from "./invitations.ts";
 import type { Making } from "../mime/making.ts";
 
 /** The answer to an invitation, as a reply carries it. */
@@ -32,21 +32,20 @@ export async function invitationReply(
   answer: InvitationAnswer,
 ): Promise<InvitationReply> {
   const attachments = await listAttachments(deps.db, parent.senderId, parent.id);
-  const asked = await invitationIn(deps, { message: parent, attachments });
-  const organizer = asked?.invitation.organizer ?? null;
-  if (asked === null || organizer === null || asked.invitation.method !== "REQUEST")
+  const raw = await calendarIn(deps, { message: parent, attachments });
+  const invitation = raw === null ? null : (await readCalendar(deps, raw)).invitation;
+  const organizer = invitation?.organizer ?? null;
+  if (raw === null || invitation === null || organizer === null || invitation.method !== "REQUEST")
     throw notInvited("The message replied to has no invitation that asks for an answer.");
-  const { attendees, summary } = asked.invitation;
   // The organizer knows the inbox by the address that was invited, which may have a label.
-  const invited = attendees.find(({ email }) => isOwn(email));
-  const attendee = invited?.email ?? from;
-  const saying = { answer, attendee, at: deps.clock.now() };
-  const given = await invitationIn(deps, { message: parent, attachments }, saying);
-  if (given === null || given.reply === null) throw notInvited("The message replied to is gone.");
+  const attendee = invitation.attendees.find(({ email }) => isOwn(email))?.email ?? from;
+  const { reply } = await readCalendar(deps, raw, { answer, attendee, at: deps.clock.now() });
+  if (reply === null) throw notInvited("The invitation in the message replied to cannot be read.");
+  const { summary } = invitation;
   return {
     to: organizer,
     text: summary === null ? `${SAID[answer]}.` : `${SAID[answer]}: ${summary}`,
-    calendar: { method: "REPLY", content: given.reply },
+    calendar: { method: "REPLY", content: reply },
   };
 }
 

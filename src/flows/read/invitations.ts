@@ -5,34 +5,48 @@ import type { Attachment } from "../../store/messages/attachments.ts";
 import { tooManyReads } from "../../store/contents/large-reads.ts";
 import { isContentRemoved } from "../../store/messages/content-release.ts";
 import type { Making } from "../mime/making.ts";
+import type { Readings } from "../mime/reading-tasks.ts";
 import type { MessageRecord } from "./record.ts";
 import { attachmentBytes } from "./bytes.ts";
 
-/** An invitation in a message, and the answer that was asked for. */
-export interface FoundInvitation {
-  invitation: Invitation;
-  /** The calendar object of the answer; null if none was asked for. */
-  reply: string | null;
-}
+type Received = Pick<MessageRecord, "message" | "attachments">;
 
 /**
- * Reads the invitation of a received message: its first calendar file, which also holds one that is an alternative of the body.
+ * Returns the invitation of a received message for its record.
  * @returns null if it has none that can be read, or its content has passed its retention
  * @throws AppError 503 if too many reads wait
  */
-export async function invitationIn(
+export async function invitationIn(deps: Making, received: Received): Promise<Invitation | null> {
+  const { id, senderId } = received.message;
+  if (calendarFile(received) === undefined || (await isContentRemoved(deps.db, senderId, id))) return null;
+  const calendar = await calendarIn(deps, received);
+  return calendar === null ? null : (await readCalendar(deps, calendar)).invitation;
+}
+
+/**
+ * Returns the bytes of a received message's first calendar file, which may be an alternative of the body; null if it has none.
+ * @throws AppError 404 if its content has passed its retention; 503 if too many reads wait
+ */
+export async function calendarIn(deps: Making, received: Received): Promise<Uint8Array | null> {
+  const { id, senderId } = received.message;
+  const file = calendarFile(received);
+  const found = file === undefined ? null : await attachmentBytes(deps, senderId, id, file.id);
+  return found === null ? null : Buffer.concat(await Array.fromAsync(found.bytes.pieces));
+}
+
+/** Reads a calendar object, and makes the answer if one is given. @throws AppError 503 if too many reads wait */
+export async function readCalendar(
   deps: Making,
-  { message: { id, senderId, direction }, attachments }: Pick<MessageRecord, "message" | "attachments">,
+  raw: Uint8Array,
   answer: AnswerToGive | null = null,
-): Promise<FoundInvitation | null> {
-  const file = direction === "inbound" ? attachments.find(isCalendar) : undefined;
-  if (file === undefined || (await isContentRemoved(deps.db, senderId, id))) return null;
-  const found = await attachmentBytes(deps, senderId, id, file.id);
-  if (found === null) return null;
-  const pieces = await Array.fromAsync(found.bytes.pieces);
-  const read = await deps.inspect({ kind: "invitation", raw: Buffer.concat(pieces), answer });
+): Promise<Readings["invitation"]["found"]> {
+  const read = await deps.inspect({ kind: "invitation", raw, answer });
   if (read === null) throw tooManyReads();
-  return read.invitation === null ? null : { invitation: read.invitation, reply: read.reply };
+  return read;
+}
+
+function calendarFile({ message: { direction }, attachments }: Received): Attachment | undefined {
+  return direction === "inbound" ? attachments.find(isCalendar) : undefined;
 }
 
 function isCalendar({ contentType, size }: Attachment): boolean {

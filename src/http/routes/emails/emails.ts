@@ -245,8 +245,8 @@ function getRoute(deps: Parts): Route {
         "message",
         await readRecord(deps, senderId, params.id, { expect: expectAnswer }),
       );
-      const found = await invitationIn(deps, record);
-      return ok(showMessage(record, { ...extractsIn(record, deps), invitation: found?.invitation ?? null }));
+      const invitation = await invitationIn(deps, record);
+      return ok(showMessage(record, { ...extractsIn(record, deps), invitation }));
     },
   });
 }
