@@ -15,7 +15,7 @@ import {
   signingKeys,
 } from "../../src/store/messages/sending.ts";
 import { subscriptions } from "../../src/store/webhooks/webhook-deliveries.ts";
-import { blocksSenders } from "../../src/store/threads/listed-senders.ts";
+import { usedLists } from "../../src/store/threads/listed-senders.ts";
 import { testSender } from "../support/api.ts";
 import { around } from "../support/around.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -61,7 +61,7 @@ async function queriesAsked(): Promise<ConfigurationQuery<never, unknown>[]> {
   await ownerEmail(db, "acc");
   await receivingDomain(db, "a.test");
   await inboxAt(db, "dom", "i@a.test");
-  await blocksSenders(db, "sender");
+  await usedLists(db, "sender");
   await planOf(db, "sender", null);
   const mail = { rfcMessageId: "<a@b.test>", related: [], since: 0, limit: 1 };
   await arrivalFacts(db, { id: "inbox", senderId: "sender" }, mail);

@@ -4,7 +4,7 @@ import type { RuleMail } from "../../core/rules/rule.ts";
 import { NO_RULING, type Ruling, rulingOf } from "../../core/rules/ruling.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { enabledRules } from "../../store/rules/rules.ts";
-import { blocksSenders } from "../../store/threads/listed-senders.ts";
+import { usedLists } from "../../store/threads/listed-senders.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
 
 /** Reads the rules of the projects whose inboxes a message goes to. Role mailboxes have none. */
@@ -24,7 +24,7 @@ export async function needsOf(
   rules: ReadonlyMap<string, ReadyRules>,
 ): Promise<{ refuses: boolean; headers: string[] } | undefined> {
   const choosing = targets.map(async ({ inbox }) =>
-    inbox.id === null ? false : inbox.accept !== "anyone" || blocksSenders(db, inbox.senderId),
+    inbox.id === null ? false : inbox.accept !== "anyone" || (await usedLists(db, inbox.senderId)).block,
   );
   const chooses = (await Promise.all(choosing)).some(Boolean);
   if (rules.size === 0 && !chooses) return undefined;

@@ -1,5 +1,5 @@
 import { idCeiling } from "../../core/ids.ts";
-import { type Listed, MAX_LISTED } from "../../core/messages/listed-sender.ts";
+import { type Listed, MAX_LISTED, type SenderList } from "../../core/messages/listed-sender.ts";
 import { changesRow, type ConfigurationQuery, type Db, type Statement } from "../engine/client.ts";
 import { plain, table } from "../engine/columns.ts";
 import { requireRoom } from "../engine/guards.ts";
@@ -52,12 +52,14 @@ export function deleteListed(db: Db, senderId: string, inboxId: string | null, i
   return changesRow(db, sql, [senderId, inboxId, id]);
 }
 
-/** Returns which of the patterns are on lists of an inbox or its project. */
-export function listedAmong(
+/** Returns which of the patterns are on lists of an inbox or its project. Most projects list nobody, and cost no query. */
+export async function listedAmong(
   db: Db,
   { id: inboxId, senderId }: { id: string; senderId: string },
   patterns: readonly string[],
 ): Promise<Listed[]> {
+  const { allow, block } = await usedLists(db, senderId);
+  if (!allow && !block) return [];
   return db.all<Listed>(
     `SELECT pattern, list FROM listed_senders WHERE sender_id = ? AND pattern IN (SELECT value FROM json_each(?))
       AND (inbox_id IS NULL OR inbox_id = ?)`,
@@ -65,12 +67,13 @@ export function listedAmong(
   );
 }
 
-const BLOCKS: ConfigurationQuery<{ blocks: number }, boolean> = {
-  sql: "SELECT EXISTS (SELECT 1 FROM listed_senders WHERE sender_id = ? AND list = 'block') AS blocks",
-  read: ({ blocks }) => blocks === 1,
+const LISTS_ANY = "EXISTS (SELECT 1 FROM listed_senders WHERE sender_id = ?1 AND list =";
+const USED_LISTS: ConfigurationQuery<Record<SenderList, number>, Record<SenderList, boolean>> = {
+  sql: `SELECT ${LISTS_ANY} 'allow') AS allow, ${LISTS_ANY} 'block') AS block`,
+  read: ({ allow, block }) => ({ allow: allow === 1, block: block === 1 }),
 };
 
-/** Returns true if a project blocks any sender. It is cached until configuration changes. */
-export async function blocksSenders(db: Db, senderId: string): Promise<boolean> {
-  return (await db.readConfig(BLOCKS, [senderId])) ?? false;
+/** Returns which lists of a project and its inboxes have entries. It is cached until configuration changes. */
+export async function usedLists(db: Db, senderId: string): Promise<Record<SenderList, boolean>> {
+  return (await db.readConfig(USED_LISTS, [senderId])) ?? { allow: false, block: false };
 }
