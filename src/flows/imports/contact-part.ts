@@ -3,26 +3,22 @@ import { addressKey } from "../../core/addresses.ts";
 import { newId } from "../../core/ids.ts";
 import type { DoneRow, WaitingRow } from "../../store/imports/parts.ts";
 import type { Contact } from "../../store/projects/contacts.ts";
-import { unsubscribedBeforeErasure } from "../../store/projects/erased-unsubscriptions.ts";
 import { limitChange } from "../../store/projects/holdings.ts";
 import { limitsOf } from "../../core/quotas.ts";
-import { type SavedContact, saveContacts } from "../projects/contact-batch.ts";
-import { type NewContact, newContact } from "../projects/contacts.ts";
+import { type SavedContact, saveContacts, wantedContact } from "../projects/contact-batch.ts";
+import type { KnownToProject, NewContact } from "../projects/contacts.ts";
 import type { Part, PartDeps } from "./part.ts";
 import type { ContactValues } from "./row-values.ts";
 
 /** Saves the contacts of a part with its results in one write, or says what would become of them. */
 export async function saveContactPart(deps: PartDeps, part: Part): Promise<DoneRow[]> {
   const { senderId, project, now, rows, settle, preview } = part;
-  const addresses = rows.flatMap(([, email, values]) => (values === null ? [] : [addressKey(email)]));
-  const erased = await unsubscribedBeforeErasure(deps.db, senderId, addresses);
   const since = new Map<NewContact, ContactValues["since"]>();
   const items = rows.map(([, , values, error]) => {
     if (values === null) return new AppError("validation_error", error ?? "");
     const { item, since: times } = values as ContactValues;
-    const wanted = erased.has(addressKey(item.email)) ? cautious(item) : item;
-    since.set(wanted, times);
-    return wanted;
+    since.set(item, times);
+    return item;
   });
   const storedOctets = limitsOf(deps.quotas, project.plan).storedOctets;
   const outcomes = await saveContacts(
@@ -32,7 +28,10 @@ export async function saveContactPart(deps: PartDeps, part: Part): Promise<DoneR
       project,
       now,
       growing: (change) => limitChange(senderId, storedOctets, change),
-      make: (sender, item, known, at) => made(newContact(sender, item, known, at), since.get(item) ?? {}),
+      read(sender, item, known, at) {
+        const { changes, fresh } = wantedContact(sender, cautious(item, known), known, at);
+        return { changes, fresh: made(fresh, since.get(item) ?? {}) };
+      },
       ...(preview === undefined ? {} : { preview }),
     },
     items,
@@ -42,8 +41,10 @@ export async function saveContactPart(deps: PartDeps, part: Part): Promise<DoneR
 }
 
 /** Leaves out that a person is subscribed who had unsubscribed before an erasure: the file may be older than that. */
-function cautious({ subscribed, ...item }: NewContact): NewContact {
-  return subscribed === true ? item : { ...item, ...(subscribed === undefined ? {} : { subscribed }) };
+function cautious(item: NewContact, { unsubscribed }: KnownToProject): NewContact {
+  if (item.subscribed !== true || !unsubscribed.has(addressKey(item.email))) return item;
+  const { subscribed, ...rest } = item;
+  return rest;
 }
 
 /** Returns a new contact with the times of the file. Its id has the time, so a list keeps its order. */

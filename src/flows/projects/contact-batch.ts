@@ -49,14 +49,14 @@ export interface SavingContacts {
   project: Pick<Project, "plan">;
   now: number;
   growing: ChangeLimit;
-  /** Makes the contact of a new address. Default: `newContact`. */
-  make?: typeof newContact;
+  /** Reads what an item wants. Default: `wantedContact`. */
+  read?: typeof wantedContact;
   /** Set if nothing is written: the number of contacts that would have been created before. */
   preview?: number;
 }
 
-/** An item with the contact that it makes if its address is new. */
-interface Wanted {
+/** The changes that an item makes to a contact, and the contact that it makes if its address is new. */
+export interface WantedContact {
   changes: ContactChanges;
   fresh: Contact;
 }
@@ -76,7 +76,7 @@ interface Plan {
  */
 export async function saveContacts(
   { db, quotas }: ContactBatchDeps,
-  { senderId, project, now, growing, make = newContact, preview }: SavingContacts,
+  { senderId, project, now, growing, read = wantedContact, preview }: SavingContacts,
   items: readonly (NewContact | AppError)[],
   record: (outcomes: Plan["outcomes"]) => readonly Statement[],
 ): Promise<Plan["outcomes"]> {
@@ -84,7 +84,7 @@ export async function saveContacts(
   const keys = items.flatMap((item) => (item instanceof Error ? [] : [addressKey(checkedAddress(item))]));
   const known = await knownToProject(db, senderId, keys);
   const wanted = items.map((item) =>
-    item instanceof Error ? item : wantedOf(make, item, senderId, known, now),
+    item instanceof Error ? item : refusedOr(() => read(senderId, item, known, now)),
   );
   for (let tries = 1; ; tries++) {
     const stood = await findContacts(db, senderId, keys);
@@ -109,18 +109,14 @@ export async function saveContacts(
   }
 }
 
-/** Returns what an item wants, or the error that refuses it. */
-function wantedOf(
-  make: typeof newContact,
-  item: NewContact,
+/** Returns what an item wants. Throws 422 for what is not allowed. */
+export function wantedContact(
   senderId: string,
+  item: NewContact,
   known: KnownToProject,
   now: number,
-): Wanted | AppError {
-  return refusedOr(() => ({
-    changes: storedFields(item, known, now),
-    fresh: make(senderId, item, known, now),
-  }));
+): WantedContact {
+  return { changes: storedFields(item, known, now), fresh: newContact(senderId, item, known, now) };
 }
 
 function refusedOr<Result>(read: () => Result): Result | AppError {
@@ -142,7 +138,7 @@ interface Deciding {
 }
 
 function planOf(
-  wanted: readonly (Wanted | AppError)[],
+  wanted: readonly (WantedContact | AppError)[],
   stood: ReadonlyMap<string, Contact>,
   deciding: Deciding,
 ): Plan {
@@ -155,7 +151,7 @@ function planOf(
 /** Adds an item to the plan. Throws if there is no room for its contact, or if its properties get too large. */
 function place(
   { added, changed }: Plan,
-  { changes, fresh }: Wanted,
+  { changes, fresh }: WantedContact,
   stood: ReadonlyMap<string, Contact>,
   { limits, held, shapes, now }: Deciding,
 ): SavedContact {
