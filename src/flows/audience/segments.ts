@@ -1,22 +1,10 @@
-import {
-  type Condition,
-  type Filter,
-  type FilterContext,
-  MAX_SEGMENTS,
-  readFilter,
-} from "../../core/audience/filter.ts";
+import { type Condition, type Filter, MAX_SEGMENTS, readFilter } from "../../core/audience/filter.ts";
 import { AppError, existing } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
-import { propertyShapes } from "../../store/audience/properties.ts";
 import { getSegment, insertSegment, type Segment, updateSegment } from "../../store/audience/segments.ts";
-import { topicShapes } from "../../store/audience/topics.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
-
-async function contextOf(db: Db, senderId: string, now: number): Promise<FilterContext> {
-  const [shapes, topics] = await Promise.all([propertyShapes(db, senderId), topicShapes(db, senderId)]);
-  return { shapes, topics, now };
-}
+import { whatContactsHave } from "../projects/contacts.ts";
 
 /** Returns a filter that is ready to be asked at `now`. @throws AppError 422 if it is not one */
 export async function checkedFilter(
@@ -25,7 +13,7 @@ export async function checkedFilter(
   filter: Filter,
   now: number,
 ): Promise<Condition> {
-  return readFilter(filter, await contextOf(db, senderId, now));
+  return readFilter(filter, { ...(await whatContactsHave(db, senderId)), now });
 }
 
 /**

@@ -75,11 +75,10 @@ export interface KnownToProject {
 /** The properties and topics of a project. */
 export type WhatContactsHave = Pick<KnownToProject, "shapes" | "topics">;
 
-function whatContactsHave(db: Db, senderId: string): Promise<WhatContactsHave> {
-  return Promise.all([propertyShapes(db, senderId), topicShapes(db, senderId)]).then(([shapes, topics]) => ({
-    shapes,
-    topics,
-  }));
+/** Reads the properties and topics of a project. */
+export async function whatContactsHave(db: Db, senderId: string): Promise<WhatContactsHave> {
+  const [shapes, topics] = await Promise.all([propertyShapes(db, senderId), topicShapes(db, senderId)]);
+  return { shapes, topics };
 }
 
 /** Reads what decides about new contacts with those address keys. */
@@ -121,7 +120,7 @@ export function newContact(
   { shapes, topics, unsubscribed }: KnownToProject,
   now: number,
 ): Contact {
-  const subscribed = body.subscribed ?? !unsubscribed.has(addressKey(normalizeAddress(body.email) ?? ""));
+  const subscribed = body.subscribed ?? !unsubscribed.has(addressKey(body.email));
   const [email, properties, choices, entry] = readAll(
     () => checkedAddress(body),
     () => changedValues({}, readValues(shapes, body.properties ?? {})),
