@@ -16,6 +16,7 @@ import {
   eraseFromLists,
   eraseFromWritten,
   messagesNaming,
+  WRITTEN,
 } from "../../store/erasures/erased-rows.ts";
 import type { RowPlace } from "../../store/engine/place.ts";
 import {
@@ -135,22 +136,23 @@ async function eraseMessages(
 async function eraseRest({ db }: EraseDeps, senderId: string, key: string): Promise<ErasureCounts> {
   const [erased = ""] = (await erasedForms(db, senderId, [key])).keys();
   const [, contacts, , , suppressions] = await db.write(eraseFromLists(senderId, key, erased));
-  for (const table of ["thread_notes", "drafts"] as const) {
-    let after: string | null = "";
-    for (let read = 0; read < MAX_READS && after !== null; read++) {
-      after = await eraseFromWritten(db, table, senderId, key, after, WRITTEN_PER_READ);
-      await yieldToEventLoop();
-    }
-  }
-  for (const erase of [eraseFromAnswers, eraseFromParts, eraseFromAudit]) {
-    let place: RowPlace = null;
-    for (let read = 0; read < MAX_READS; read++) {
-      place = await erase(db, senderId, key, place, ROWS_PER_READ);
-      if (place === null) break;
-      await yieldToEventLoop();
-    }
-  }
+  for (const table of Object.keys(WRITTEN) as (keyof typeof WRITTEN)[])
+    await toTheEnd<string>((after) =>
+      eraseFromWritten(db, table, senderId, key, after ?? "", WRITTEN_PER_READ),
+    );
+  for (const erase of [eraseFromAnswers, eraseFromParts, eraseFromAudit])
+    await toTheEnd<NonNullable<RowPlace>>((after) => erase(db, senderId, key, after, ROWS_PER_READ));
   return { contacts: contacts?.changes ?? 0, suppressions: suppressions?.changes ?? 0 };
+}
+
+/** Erases from the rows after each place, until a read returns null. */
+async function toTheEnd<Place>(erase: (after: Place | null) => Promise<Place | null>): Promise<void> {
+  let place: Place | null = null;
+  for (let read = 0; read < MAX_READS; read++) {
+    place = await erase(place);
+    if (place === null) return;
+    await yieldToEventLoop();
+  }
 }
 
 /** Waits until the contents have gone, gives back the pages that were freed, and ends the request. */
