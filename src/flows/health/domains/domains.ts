@@ -14,6 +14,7 @@ import {
 } from "../../records/lookups.ts";
 import { delegationHost, linksHost } from "../../../core/own-names.ts";
 import type { IsCaptureDomain } from "../../domains/capture-domain.ts";
+import { rememberedLookups } from "../../domains/remembered-lookups.ts";
 import { checkSpf, type SpfCheck } from "../../domains/spf-check.ts";
 import { type AlignmentParts, alignmentFault } from "./alignment.ts";
 import { keyWeakness, lengthFault, youngKeyNote } from "./dkim-keys.ts";
@@ -42,7 +43,7 @@ export async function domainChecks(parts: DomainParts): Promise<Check[]> {
   const checks = domains.slice(0, MAX_DOMAINS).map(
     (domain): Check => ({
       name: `domain ${domain.name}`,
-      run: () => look(parts, domain),
+      run: () => look({ ...parts, lookups: rememberedLookups(parts.lookups) }, domain),
       fix: "Check that DNS_SERVERS are reachable.",
     }),
   );
