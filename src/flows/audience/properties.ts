@@ -16,7 +16,7 @@ import {
 } from "../../store/audience/properties.ts";
 import { removeValues } from "../../store/audience/removed-values.ts";
 import { ConstraintError, type Db, type Statement, type Store } from "../../store/engine/client.ts";
-import { isBroken } from "../../store/engine/guards.ts";
+import { tooManyRecords } from "../quotas.ts";
 
 /** A property as a client names it. */
 export interface NewProperty {
@@ -54,18 +54,13 @@ export async function createProperty(
     await db.write([...insertProperty(property), ...record(property)]);
     return property;
   } catch (error) {
-    if (isBroken(error, "too_many_records"))
-      throw new AppError("permission_error", `A project has at most ${MAX_PROPERTIES} properties.`, {
-        code: "quota_exceeded",
-        param: "properties",
-      });
     if (error instanceof ConstraintError && error.unique?.startsWith("contact_properties.") === true)
       throw new AppError(
         "conflict",
         `The property ${name} already exists, or its values are still being removed. That takes some minutes.`,
         { code: "duplicate", param: "name" },
       );
-    throw error;
+    return tooManyRecords(`A project has at most ${MAX_PROPERTIES} properties.`, "properties")(error);
   }
 }
 

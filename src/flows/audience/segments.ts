@@ -3,8 +3,8 @@ import { AppError, existing } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { getSegment, insertSegment, type Segment, updateSegment } from "../../store/audience/segments.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
-import { isBroken } from "../../store/engine/guards.ts";
 import { whatContactsHave } from "../projects/contacts.ts";
+import { tooManyRecords } from "../quotas.ts";
 
 /** Returns a filter that is ready to be asked at `now`. @throws AppError 422 if it is not one */
 export async function checkedFilter(
@@ -47,15 +47,9 @@ export async function createSegment(
   await checkedFilter(db, senderId, filter, now);
   const times = { createdAt: now, updatedAt: now };
   const segment = { id: newId("seg", now), senderId, name: name.toWellFormed(), filter, ...times };
-  try {
-    await db.write([...insertSegment(segment), ...record(segment)]);
-  } catch (error) {
-    if (!isBroken(error, "too_many_records")) throw error;
-    throw new AppError("permission_error", `A project has at most ${MAX_SEGMENTS} segments.`, {
-      code: "quota_exceeded",
-      param: "segments",
-    });
-  }
+  await db
+    .write([...insertSegment(segment), ...record(segment)])
+    .catch(tooManyRecords(`A project has at most ${MAX_SEGMENTS} segments.`, "segments"));
   return segment;
 }
 

@@ -1,9 +1,8 @@
 import { MAX_TOPICS } from "../../core/audience/topics.ts";
-import { AppError } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { insertTopic, type Topic, type TopicChanges } from "../../store/audience/topics.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
-import { isBroken } from "../../store/engine/guards.ts";
+import { tooManyRecords } from "../quotas.ts";
 
 /**
  * Adds a topic, which everybody gets who has not left it unless `defaultSubscribed` is false.
@@ -24,14 +23,8 @@ export async function createTopic(
     visible,
   };
   const topic = { id: newId("top", now), senderId, ...fields, createdAt: now, updatedAt: now };
-  try {
-    await db.write([...insertTopic(topic), ...record(topic)]);
-  } catch (error) {
-    if (!isBroken(error, "too_many_records")) throw error;
-    throw new AppError("permission_error", `A project has at most ${MAX_TOPICS} topics.`, {
-      code: "quota_exceeded",
-      param: "topics",
-    });
-  }
+  await db
+    .write([...insertTopic(topic), ...record(topic)])
+    .catch(tooManyRecords(`A project has at most ${MAX_TOPICS} topics.`, "topics"));
   return topic;
 }

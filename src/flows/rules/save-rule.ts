@@ -1,11 +1,11 @@
-import { AppError, existing, invalid } from "../../core/errors.ts";
+import { existing, invalid } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { MAX_RULES, type RuleThen, type RuleWhen } from "../../core/rules/rule.ts";
 import { requireDistinct } from "../../core/messages/mailbox.ts";
 import type { Project } from "../../store/projects/projects.ts";
 import { requireAssignable } from "../threads/assignee.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
-import { isBroken } from "../../store/engine/guards.ts";
+import { tooManyRecords } from "../quotas.ts";
 import { getRule, insertRule, nextPosition, type Rule, updateRule } from "../../store/rules/rules.ts";
 import { findTemplate } from "../../store/projects/templates.ts";
 import { getInbox } from "../../store/threads/inboxes.ts";
@@ -40,15 +40,9 @@ export async function createRule(
   const position = input.position ?? (await nextPosition(db, senderId));
   const times = { createdAt: now, updatedAt: now };
   const rule = { id: newId("rul", now), senderId, inboxId, position, name, enabled, when, then, ...times };
-  try {
-    await db.write([...insertRule(rule), ...record(rule)]);
-  } catch (error) {
-    if (!isBroken(error, "too_many_records")) throw error;
-    throw new AppError("permission_error", `A project has at most ${MAX_RULES} rules.`, {
-      code: "quota_exceeded",
-      param: "rules",
-    });
-  }
+  await db
+    .write([...insertRule(rule), ...record(rule)])
+    .catch(tooManyRecords(`A project has at most ${MAX_RULES} rules.`, "rules"));
   return rule;
 }
 

@@ -8,7 +8,7 @@ import {
   senderPattern,
 } from "../../../core/messages/listed-sender.ts";
 import { ConstraintError, type Db, type Statement } from "../../../store/engine/client.ts";
-import { isBroken } from "../../../store/engine/guards.ts";
+import { tooManyRecords } from "../../../flows/quotas.ts";
 import { getInbox } from "../../../store/threads/inboxes.ts";
 import {
   deleteListed,
@@ -141,14 +141,10 @@ async function store(db: Db, listed: ListedSender, record: readonly Statement[])
   try {
     await db.write([...insertListed(listed), ...record]);
   } catch (error) {
-    if (isBroken(error, "too_many_records"))
-      throw new AppError("permission_error", `A project has at most ${MAX_LISTED} listed senders.`, {
-        code: "quota_exceeded",
-        param: "senders",
-      });
     if (!(error instanceof ConstraintError)) throw error;
     if (error.foreignKey) throw notFound("inbox");
-    if (error.unique === undefined || error.unique === null) throw error;
+    if (error.unique === undefined || error.unique === null)
+      return tooManyRecords(`A project has at most ${MAX_LISTED} listed senders.`, "senders")(error);
     throw new AppError("conflict", `${listed.pattern} is on a list there already. Delete that entry first.`, {
       code: "duplicate",
       param: "pattern",

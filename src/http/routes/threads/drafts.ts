@@ -4,7 +4,7 @@ import { newId } from "../../../core/ids.ts";
 import { currentAuthor } from "../../../core/threads/author.ts";
 import { DraftItem, draftFields, draftIssues } from "../../../core/threads/draft.ts";
 import { ConstraintError, type Db } from "../../../store/engine/client.ts";
-import { isBroken } from "../../../store/engine/guards.ts";
+import { tooManyRecords } from "../../../flows/quotas.ts";
 import {
   deleteDraft,
   type Draft,
@@ -104,11 +104,7 @@ function createRoute({ db }: { db: Db }): Route {
 
 function refused(error: unknown): never {
   if (error instanceof ConstraintError && error.foreignKey) throw notFound("thread");
-  if (!isBroken(error, "too_many_records")) throw error;
-  throw new AppError("permission_error", `A project has at most ${MAX_DRAFTS} drafts.`, {
-    code: "quota_exceeded",
-    param: "drafts",
-  });
+  return tooManyRecords(`A project has at most ${MAX_DRAFTS} drafts.`, "drafts")(error);
 }
 
 function listRoute({ db }: { db: Db }): Route {

@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AppError, existing, notFound } from "../../../core/errors.ts";
+import { existing, notFound } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { currentAuthor } from "../../../core/threads/author.ts";
 import { ConstraintError, type Db } from "../../../store/engine/client.ts";
-import { isBroken } from "../../../store/engine/guards.ts";
+import { tooManyRecords } from "../../../flows/quotas.ts";
 import {
   deleteNote,
   insertNote,
@@ -73,11 +73,7 @@ function addRoute(db: Db): Route {
 
 function refused(error: unknown): never {
   if (error instanceof ConstraintError && error.foreignKey) throw notFound("thread");
-  if (!isBroken(error, "too_many_records")) throw error;
-  throw new AppError("permission_error", `A thread has at most ${MAX_NOTES} notes.`, {
-    code: "quota_exceeded",
-    param: "notes",
-  });
+  return tooManyRecords(`A thread has at most ${MAX_NOTES} notes.`, "notes")(error);
 }
 
 function deleteRoute(db: Db): Route {
