@@ -1,5 +1,5 @@
 import { AppError, existing } from "../../core/errors.ts";
-import type { Mailbox } from "../../core/addresses.ts";
+import { type Mailbox, mailboxText } from "../../core/addresses.ts";
 import { firstChars } from "../../core/text.ts";
 import { MAX_SUBJECT_CHARS, type SendAttachment, type SendItem } from "../../core/messages/send-item.ts";
 import { largeReadBudget } from "../../store/contents/large-reads.ts";
@@ -138,17 +138,16 @@ function paragraphs(text: string): string {
 }
 
 function headerOf({ from, to, cc, subject, createdAt }: Message): string[] {
-  const shown = ({ email, name }: Mailbox) => (name === undefined ? email : `${name} <${email}>`);
   return [
-    `From: ${shown(from)}`,
+    `From: ${mailboxText(from)}`,
     `Date: ${new Date(createdAt).toUTCString()}`,
     `Subject: ${subject}`,
-    `To: ${to.map(shown).join(", ")}`,
-    ...(cc.length === 0 ? [] : [`Cc: ${cc.map(shown).join(", ")}`]),
+    `To: ${to.map(mailboxText).join(", ")}`,
+    ...(cc.length === 0 ? [] : [`Cc: ${cc.map(mailboxText).join(", ")}`]),
   ];
 }
 
-/** Reads bytes as base64, as far as there is room. */
+/** Reads bytes as base64. Throws 422 if they exceed the octets that are left. */
 async function base64Of({ size, pieces }: Bytes, room: { left: number }): Promise<string> {
   room.left -= size;
   if (room.left < 0)
