@@ -4,7 +4,7 @@ import { allows, requireScope } from "../../core/scopes.ts";
 import type { Parts } from "../routing/parts.ts";
 import { MAX_COLUMNS, MAX_ROW_OCTETS } from "../../flows/imports/csv-rows.ts";
 import { FORMS } from "../../flows/imports/forms.ts";
-import { type ResultRow, resultsOf } from "../../flows/imports/results.ts";
+import { resultsOf } from "../../flows/imports/results.ts";
 import {
   FILE_TYPES,
   MAX_IN_PROGRESS,
@@ -20,7 +20,7 @@ import { exampleId } from "../openapi/examples.ts";
 import { accepted, ok } from "../routing/answer.ts";
 import { type ProjectContext, projectRoute, type Route } from "../routing/route.ts";
 import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../routing/schemas.ts";
-import { AS_CSV, partOf, wholeList } from "../routing/whole-list.ts";
+import { AS_CSV, pageOrWhole } from "../routing/whole-list.ts";
 import { checkedItem } from "./contact-batch.ts";
 
 /** Largest file that is imported, bytes: some million rows. */
@@ -233,24 +233,17 @@ function rowsRoute(deps: Deps): Route {
     async handle(context) {
       const { request, senderId, query, page } = context;
       const { id: importId } = await readImport(deps, context);
-      const read = (after: string | null, take: number) =>
-        resultsOf(deps.db, { senderId, importId }, after, take, query.outcome);
-      const show = ({ row }: ResultRow) => showRow(row);
-      const position = ({ place }: ResultRow) => place;
-      const whole = await wholeList(
+      return pageOrWhole(
         deps,
-        request,
-        senderId,
-        async (after, take) => {
-          const { rows, stoppedAt } = await read(after, take);
-          return partOf(rows, show, position, take, stoppedAt);
+        { request, page },
+        {
+          owner: senderId,
+          read: (after, take) => resultsOf(deps.db, { senderId, importId }, after, take, query.outcome),
+          show: ({ row }) => showRow(row),
+          position: ({ place }) => place,
+          columns: ROW_COLUMNS,
         },
-        ROW_COLUMNS,
       );
-      if (whole !== null) return whole;
-      const { after, take, answer } = page();
-      const { rows, stoppedAt } = await read(after, take);
-      return ok(answer(rows, show, position, stoppedAt));
     },
   });
 }

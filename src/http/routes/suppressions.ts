@@ -33,7 +33,7 @@ import {
   Timestamp,
   WITHOUT_NUL,
 } from "../routing/schemas.ts";
-import { AS_CSV, partOf, wholeList } from "../routing/whole-list.ts";
+import { AS_CSV, pageOrWhole } from "../routing/whole-list.ts";
 
 const MAX_NOTE_CHARS = 1000;
 const SuppressionSchema = Type.Object(
@@ -100,7 +100,7 @@ export function suppressionRoutes(deps: SuppressionDeps & Pick<Parts, "handOut">
 /** Columns of the table of suppressions. */
 const COLUMNS = ["email", "reason", "bounceType", "messageId", "note", "expiresAt", "createdAt"] as const;
 
-function listRoute({ db, handOut }: Pick<Parts, "db" | "handOut">): Route {
+function listRoute(deps: Pick<Parts, "db" | "handOut">): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/suppressions",
@@ -110,23 +110,20 @@ function listRoute({ db, handOut }: Pick<Parts, "db" | "handOut">): Route {
     scope: "suppressions:read",
     query: ListQuery,
     answers: { 200: PageOf(SuppressionSchema) },
-    async handle({ request, senderId, query, page, now }) {
+    handle({ request, senderId, query, page, now }) {
       const { email, reason, q } = query;
       const filter = { email: email === undefined ? undefined : addressKey(email), reason, q };
-      const whole = await wholeList(
-        { handOut },
-        request,
-        senderId,
-        async (from, take) => {
-          const { rows, stoppedAt } = await listSuppressions(db, senderId, filter, now, from, take);
-          return partOf(rows, showSuppression, ({ id }) => id, take, stoppedAt);
+      return pageOrWhole(
+        deps,
+        { request, page },
+        {
+          owner: senderId,
+          read: (after, take) => listSuppressions(deps.db, senderId, filter, now, after, take),
+          show: showSuppression,
+          position: ({ id }) => id,
+          columns: COLUMNS,
         },
-        COLUMNS,
       );
-      if (whole !== null) return whole;
-      const { after, take, answer } = page();
-      const { rows, stoppedAt } = await listSuppressions(db, senderId, filter, now, after, take);
-      return ok(answer(rows, showSuppression, ({ id }) => id, stoppedAt));
     },
   });
 }

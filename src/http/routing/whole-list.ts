@@ -1,6 +1,7 @@
 import { stringify } from "csv-stringify/sync";
 import type { Parts } from "./parts.ts";
-import { type Answer, raw } from "./answer.ts";
+import { type Answer, ok, raw } from "./answer.ts";
+import type { Page } from "./paging.ts";
 
 /** Content types of a whole list: one JSON object per line, or a table (RFC 4180). */
 export const NDJSON = "application/x-ndjson";
@@ -15,63 +16,55 @@ const HELD = 3 * 1024 * 1024;
 export const AS_CSV = `With \`Accept: ${CSV}\`, the answer is the whole list as a table with a heading. A cell that begins like a formula gets an apostrophe in front, so that no program runs it.`;
 export const AS_NDJSON = `With \`Accept: ${NDJSON}\`, the answer is the whole list, one JSON object per line.`;
 
-/** A part of a list, and the position after which the next part begins; null at the end. */
-export interface ListPart<Item> {
-  items: readonly Item[];
-  next: string | null;
+/** A list that is answered as a page, or whole. */
+export interface AnsweredList<Row, Item extends object> {
+  /** The project or account whose list it is. */
+  owner: string;
+  /** Reads at most `take` rows after a position. `stoppedAt`: position after which the list goes on if the rows end early. */
+  read(after: string | null, take: number): Promise<RowsRead<Row>>;
+  show(row: Row): Item;
+  position(row: Row): string;
+  /** Columns of the table. If left out, the whole list is lines of JSON. */
+  columns?: readonly (keyof Item & string)[];
 }
 
-/** Reads a part of a list. `after` is the `next` of the part before. */
-export type ReadPart<Item> = (after: string | null, take: number) => Promise<ListPart<Item>>;
-
-/** Returns the items and the position after them, for rows in their order. */
-export function partOf<Row, Item>(
-  rows: readonly Row[],
-  show: (row: Row) => Item,
-  position: (row: Row) => string,
-  take: number,
-  stoppedAt: string | null = null,
-): ListPart<Item> {
-  const last = rows.at(-1);
-  const next = rows.length < take || last === undefined ? stoppedAt : position(last);
-  return { items: rows.map(show), next };
+interface RowsRead<Row> {
+  rows: readonly Row[];
+  stoppedAt?: string | null;
 }
 
-/** Returns the whole list if the request accepts it as CSV or lines of JSON; null if it wants a page. */
-export async function wholeList<Item extends object>(
+/** Returns the whole list if the request accepts its form, CSV or lines of JSON; else a page of it. */
+export async function pageOrWhole<Row, Item extends object>(
   { handOut }: Pick<Parts, "handOut">,
-  request: Request,
-  owner: string,
-  read: ReadPart<Item>,
-  columns?: readonly (keyof Item & string)[],
-): Promise<Answer | null> {
-  const accepted = request.headers.get("accept") ?? "";
-  if (columns !== undefined && accepted.includes(CSV))
-    return send(CSV, (items, first) => table(items, columns, first));
-  if (columns === undefined && accepted.includes(NDJSON)) return send(NDJSON, lines);
-  return null;
-
-  async function send(
-    type: string,
-    write: (items: readonly Item[], first: boolean) => string,
-  ): Promise<Answer> {
-    const pieces = piecesOf(read, write);
-    const charset = type === CSV ? "; charset=utf-8" : "";
-    return raw(await handOut(owner, { size: Number.POSITIVE_INFINITY, held: HELD, pieces }), type + charset);
+  { request, page }: { request: Request; page: () => Page },
+  list: AnsweredList<Row, Item>,
+): Promise<Answer> {
+  const { owner, read, show, position, columns } = list;
+  if ((request.headers.get("accept") ?? "").includes(columns === undefined ? NDJSON : CSV)) {
+    const type = columns === undefined ? NDJSON : `${CSV}; charset=utf-8`;
+    const whole = { size: Number.POSITIVE_INFINITY, held: HELD, pieces: piecesOf(list) };
+    return raw(await handOut(owner, whole), type);
   }
+  const { after, take, answer } = page();
+  const { rows, stoppedAt } = await read(after, take);
+  return ok(answer(rows, show, position, stoppedAt));
 }
 
-async function* piecesOf<Item>(
-  read: ReadPart<Item>,
-  write: (items: readonly Item[], first: boolean) => string,
-): AsyncGenerator<Uint8Array> {
+async function* piecesOf<Row, Item extends object>({
+  read,
+  show,
+  position,
+  columns,
+}: AnsweredList<Row, Item>): AsyncGenerator<Uint8Array> {
   let after: string | null = null;
   let first = true;
   do {
-    const part: ListPart<Item> = await read(after, ROWS_AT_A_TIME);
-    yield Buffer.from(write(part.items, first));
+    const { rows, stoppedAt = null }: RowsRead<Row> = await read(after, ROWS_AT_A_TIME);
+    const items = rows.map(show);
+    yield Buffer.from(columns === undefined ? lines(items) : table(items, columns, first));
     first = false;
-    after = part.next;
+    const last = rows.at(-1);
+    after = rows.length < ROWS_AT_A_TIME || last === undefined ? stoppedAt : position(last);
   } while (after !== null);
 }
 

@@ -5,12 +5,12 @@ import { checkedFilter, segmentFilter } from "../../../flows/audience/segments.t
 import { contactPasses } from "../../../store/audience/filter-sql.ts";
 import type { Db, Store } from "../../../store/engine/client.ts";
 import { type ContactFilter, listContacts } from "../../../store/projects/contacts.ts";
-import { type Answer, ok } from "../../routing/answer.ts";
+import type { Answer } from "../../routing/answer.ts";
 import type { Page } from "../../routing/paging.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { PAGE_QUERY, PageOf, Search } from "../../routing/schemas.ts";
-import { AS_CSV, partOf, wholeList } from "../../routing/whole-list.ts";
+import { AS_CSV, pageOrWhole } from "../../routing/whole-list.ts";
 import { ContactSchema, showContact } from "../../views/contact.ts";
 
 /** Maximum characters of a filter in a query. */
@@ -62,7 +62,7 @@ export function contactListRoutes(deps: ListDeps): Route[] {
       async handle({ request, senderId, query, page, now }) {
         const { subscribed, q, filter } = query;
         const passes = await passesGiven(db, senderId, filter, now);
-        return answerList(deps, { request, senderId, page }, { subscribed, q, passes });
+        return answerContacts(deps, { request, senderId, page }, { subscribed, q, passes });
       },
     }),
     projectRoute({
@@ -77,7 +77,7 @@ export function contactListRoutes(deps: ListDeps): Route[] {
       errors: ["conflict"],
       async handle({ request, senderId, params, page, now }) {
         const passes = contactPasses(await segmentFilter(db, senderId, params.id, now));
-        return answerList(deps, { request, senderId, page }, { passes });
+        return answerContacts(deps, { request, senderId, page }, { passes });
       },
     }),
   ];
@@ -103,23 +103,20 @@ function parsed(text: string): unknown {
   }
 }
 
-async function answerList(
-  { db, handOut }: ListDeps,
+function answerContacts(
+  deps: ListDeps,
   { request, senderId, page }: { request: Request; senderId: string; page: () => Page },
   filter: ContactFilter,
 ): Promise<Answer> {
-  const whole = await wholeList(
-    { handOut },
-    request,
-    senderId,
-    async (from, take) => {
-      const { rows, stoppedAt } = await listContacts(db, senderId, filter, from, take);
-      return partOf(rows, showContact, ({ id }) => id, take, stoppedAt);
+  return pageOrWhole(
+    deps,
+    { request, page },
+    {
+      owner: senderId,
+      read: (after, take) => listContacts(deps.db, senderId, filter, after, take),
+      show: showContact,
+      position: ({ id }) => id,
+      columns: COLUMNS,
     },
-    COLUMNS,
   );
-  if (whole !== null) return whole;
-  const { after, take, answer } = page();
-  const { rows, stoppedAt } = await listContacts(db, senderId, filter, after, take);
-  return ok(answer(rows, showContact, ({ id }) => id, stoppedAt));
 }

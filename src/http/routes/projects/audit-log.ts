@@ -6,7 +6,6 @@ import {
   type AuditPosition,
   listAudit,
 } from "../../../store/installation/audit-log.ts";
-import { ok } from "../../routing/answer.ts";
 import { timeOf } from "../../routing/day-or-time.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
@@ -19,7 +18,7 @@ import {
   showTime,
   Timestamp,
 } from "../../routing/schemas.ts";
-import { AS_NDJSON, partOf, wholeList } from "../../routing/whole-list.ts";
+import { AS_NDJSON, pageOrWhole } from "../../routing/whole-list.ts";
 
 const ACTORS = ["member", "key", "cli", "service"] as const;
 
@@ -93,20 +92,20 @@ export function auditLogRoutes({ db, handOut }: Parts): Route[] {
       accountWide: true,
       query: AuditQuery,
       answers: { 200: PageOf(AuditEntryView) },
-      async handle({ request, query, principal: { accountId }, page }) {
+      handle({ request, query, principal: { accountId }, page }) {
         const filter = filterOf(query);
-        const whole = await wholeList({ handOut }, request, accountId, async (after, take) =>
-          partOf(
-            await listAudit(db, accountId, filter, positionOf(after), take),
-            showAuditEntry,
-            positionText,
-            take,
-          ),
+        return pageOrWhole(
+          { handOut },
+          { request, page },
+          {
+            owner: accountId,
+            read: async (after, take) => ({
+              rows: await listAudit(db, accountId, filter, positionOf(after), take),
+            }),
+            show: showAuditEntry,
+            position: positionText,
+          },
         );
-        if (whole !== null) return whole;
-        const { after, take, answer } = page();
-        const rows = await listAudit(db, accountId, filter, positionOf(after), take);
-        return ok(answer(rows, showAuditEntry, positionText));
       },
     }),
   ];
