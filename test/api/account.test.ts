@@ -100,6 +100,14 @@ describe("PATCH /v1/account", () => {
     expect(json).toMatchObject({ id: api.acme.id, ownerEmail: "owner@acme.example" });
   });
 
+  test("changes no owner's address if the URL for notices is refused", async () => {
+    const body = { ownerEmail: "new@acme.example", notices: { webhook: "no-url" } };
+    const { status, json } = await api.call("PATCH", "/v1/account", { key: api.acme.wide, body });
+    expect([status, json.error.type]).toEqual([422, "validation_error"]);
+    const me = await api.call("GET", "/v1/me", { key: api.acme.wide });
+    expect(me.json.account.ownerEmail).toBe("owner@acme.example");
+  });
+
   test("refuses what is no address", async () => {
     const body = { ownerEmail: "owner" };
     const { status, json } = await api.call("PATCH", "/v1/account", { key: api.acme.wide, body });

@@ -1,10 +1,6 @@
 import type { NoticeKind } from "../../core/notices/kinds.ts";
 import type { Clock } from "../../core/time/clock.ts";
-import {
-  changeNoticeSettings,
-  noticeSettings,
-  type NoticeSettings,
-} from "../../store/notices/notice-settings.ts";
+import { changeNoticeSettings, noticeSettings } from "../../store/notices/notice-settings.ts";
 import { deleteWebhook } from "../../store/webhooks/webhooks.ts";
 import { hiddenProject } from "../account/service-mail.ts";
 import { createWebhook, type WebhookDeps } from "../webhooks/webhooks.ts";
@@ -17,14 +13,15 @@ export interface WantedNotices {
 }
 
 /**
- * Changes who gets an account's notices. A webhook at another URL gets a new secret, which is shown once.
+ * Changes who gets an account's notices.
+ * @returns the secret of a webhook at another URL, which is shown once; null if the webhook stays or goes
  * @throws AppError 422 for the webhook's URL
  */
 export async function changeNotices(
   deps: WebhookDeps & { clock: Clock },
   accountId: string,
   { to, webhook: url, off }: WantedNotices,
-): Promise<{ settings: NoticeSettings; secret: string | null }> {
+): Promise<string | null> {
   const { db, clock } = deps;
   const now = clock.now();
   const { webhook: before } = await noticeSettings(db, accountId);
@@ -43,5 +40,5 @@ export async function changeNotices(
   } else
     await db.write([changeNoticeSettings(accountId, { to, off, ...(replaces ? { webhookId: null } : {}) })]);
   if (before !== null && replaces) await deleteWebhook(db, before.senderId, before.id, now);
-  return { settings: await noticeSettings(db, accountId), secret };
+  return secret;
 }

@@ -3,7 +3,7 @@ import { ADDRESS_EXPECTED, normalizeAddress } from "../../../core/addresses.ts";
 import { existing, invalid } from "../../../core/errors.ts";
 import { NOTICE_KINDS } from "../../../core/notices/kinds.ts";
 import { changeNotices } from "../../../flows/notices/settings.ts";
-import { type NoticeSettings, noticeSettings } from "../../../store/notices/notice-settings.ts";
+import { noticeSettings } from "../../../store/notices/notice-settings.ts";
 import { getAccount, updateOwnerEmail } from "../../../store/projects/accounts.ts";
 import { ok } from "../../routing/answer.ts";
 import type { Parts } from "../../routing/parts.ts";
@@ -78,7 +78,7 @@ export function accountGetRoute({ db }: SettingsDeps): Route {
     accountWide: true,
     answers: { 200: AccountSettings },
     async handle({ principal: { accountId } }) {
-      return ok(await shown(db, accountId, await noticeSettings(db, accountId)));
+      return ok(await shown(db, accountId));
     },
   });
 }
@@ -102,11 +102,11 @@ export function accountUpdateRoute(deps: SettingsDeps): Route {
     async handle({ principal: { accountId }, body }) {
       const ownerEmail = ownerEmailOf(body);
       const to = toOf(body);
+      // The notices come first, because some URLs are refused. A request that is refused changes nothing.
+      const secret =
+        body.notices === undefined ? null : await changeNotices(deps, accountId, { ...body.notices, to });
       if (ownerEmail !== undefined) await db.write([updateOwnerEmail(accountId, ownerEmail)]);
-      if (body.notices === undefined)
-        return ok(await shown(db, accountId, await noticeSettings(db, accountId)));
-      const { settings, secret } = await changeNotices(deps, accountId, { ...body.notices, to });
-      return ok(await shown(db, accountId, settings, secret));
+      return ok(await shown(db, accountId, secret));
     },
   });
 }
@@ -114,9 +114,9 @@ export function accountUpdateRoute(deps: SettingsDeps): Route {
 async function shown(
   db: SettingsDeps["db"],
   accountId: string,
-  { to, off, webhook }: NoticeSettings,
   secret: string | null = null,
 ): Promise<Static<typeof AccountSettings>> {
+  const { to, off, webhook } = await noticeSettings(db, accountId);
   const { id, ownerEmail } = existing("account", await getAccount(db, accountId));
   const notices = { to: [...to], webhook: webhook?.url ?? null, off: [...off] };
   return {
@@ -134,11 +134,11 @@ function ownerEmailOf({ ownerEmail }: Static<typeof UpdateAccount>): string | un
 }
 
 function toOf({ notices }: Static<typeof UpdateAccount>): string[] | null | undefined {
-  return (
-    notices?.to?.map((given, at) => {
-      const address = normalizeAddress(given);
-      if (address === null) throw invalid(`notices.to[${at}]`, ADDRESS_EXPECTED, "invalid_email");
-      return address;
-    }) ?? (notices?.to === null ? null : undefined)
-  );
+  const to = notices?.to;
+  if (to == null) return to;
+  return to.map((given, at) => {
+    const address = normalizeAddress(given);
+    if (address === null) throw invalid(`notices.to[${at}]`, ADDRESS_EXPECTED, "invalid_email");
+    return address;
+  });
 }
