@@ -38,7 +38,7 @@ const CONTACT_FIELDS = {
 const ContactFields = Type.Object(CONTACT_FIELDS);
 /** Segments of a contact. There is only one, so a list of more is a mistake. */
 const Segments = Type.Array(Type.Union([Id, Type.Object({ id: Id })]), { maxItems: 100 });
-const TOPICS = { topics: "Postrider has no topics." };
+const TOPICS = { topics: "Use topics of PATCH /v1/contacts/{id}." };
 
 /** The id of the one segment, which has all contacts. */
 const ALL = "all";

@@ -112,7 +112,7 @@ export async function sendItemOf(body: SendBody, now: number): Promise<Record<st
   const misspelt = decisiveFieldIssues(body, FIELDS, theirName);
   if (misspelt.length > 0) throw validationError(misspelt);
   const fields = withoutNulls(body);
-  refuseFields(fields, { topic_id: "Postrider has no topics. Use unsubscribeLink of POST /v1/emails." });
+  refuseFields(fields, { topic_id: "Use topicId of POST /v1/emails." });
   const { scheduled_at: scheduledAt, template, attachments } = fields;
   const { id: templateId, variables: data } = withoutNulls(template ?? {});
   return {

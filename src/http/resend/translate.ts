@@ -136,7 +136,7 @@ export function renamed<Fields extends object>(
   );
 }
 
-/** Throws 422 for a field that has no counterpart in Postrider, because ignoring it would mislead. */
+/** Throws 422 for a field that the dialect does not take, because ignoring it would mislead. */
 export function refuseFields(fields: object, refused: Readonly<Record<string, string>>): void {
   const given = new Map<string, unknown>(Object.entries(fields));
   for (const [name, advice] of Object.entries(refused))
