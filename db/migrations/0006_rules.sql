@@ -25,7 +25,8 @@ BEGIN
   UPDATE configuration_version SET value = value + 1;
 END;
 
-CREATE TRIGGER configuration_rules_update AFTER UPDATE ON rules
+CREATE TRIGGER configuration_rules_update AFTER UPDATE OF id, sender_id, inbox_id, position, name, enabled, conditions, actions,
+  created_at, updated_at ON rules
 BEGIN
   UPDATE configuration_version SET value = value + 1;
 END;

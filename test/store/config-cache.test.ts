@@ -80,6 +80,7 @@ const NOT_CONFIGURATION: Readonly<Record<string, readonly string[]>> = {
   // How far the values of a deleted one are removed, and what only its own operations show.
   contact_properties: ["id", "sender_id", "walked_to", "created_at", "updated_at"],
   topics: ["walked_to"],
+  rules: ["failures"],
   members: ["invited_by", "last_seen_at"],
   member_sessions: ["ip", "user_agent", "last_used_at", "created_at"],
 };
