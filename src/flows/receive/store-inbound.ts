@@ -16,7 +16,7 @@ import {
 import { insertMessage, type Message } from "../../store/messages/messages.ts";
 import type { InboxRef } from "../../store/messages/sending.ts";
 import { rememberReferences, stepThread } from "../../store/threads/threads.ts";
-import { erasedForms } from "../../store/projects/erased-addresses.ts";
+import { erasedForm } from "../../store/projects/erased-addresses.ts";
 import { askForReply } from "../../store/rules/rule-replies.ts";
 import { subscriptions } from "../../store/webhooks/webhook-deliveries.ts";
 import { type PrepareDeps, writeAhead } from "../../store/messages/prepare-content.ts";
@@ -99,7 +99,7 @@ async function ruleReply(
   const reply = ruling?.reply ?? null;
   if (reply === null) return [];
   const email = inspection.mail.from?.email ?? envelope.mailFrom;
-  const [author = ""] = (await erasedForms(db, senderId, [addressKey(email)])).keys();
+  const author = await erasedForm(db, senderId, addressKey(email));
   const createdAt = clock.now();
   return [askForReply({ ...reply, messageId, senderId, author, createdAt, dueAt: createdAt })];
 }

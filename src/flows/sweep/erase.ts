@@ -8,7 +8,7 @@ import { UNUSED_KEPT_MS } from "../../store/contents/contents.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import { raiseNotice } from "../../store/notices/notices.ts";
 import { giveBackAny, freePages } from "../../store/installation/free-pages.ts";
-import { erasedForms } from "../../store/projects/erased-addresses.ts";
+import { erasedForm } from "../../store/projects/erased-addresses.ts";
 import {
   eraseAround,
   eraseFromAnswers,
@@ -134,7 +134,7 @@ async function eraseMessages(
 
 /** Erases the address from the lists of a project, and from what tells of its requests. */
 async function eraseRest({ db }: EraseDeps, senderId: string, key: string): Promise<ErasureCounts> {
-  const [erased = ""] = (await erasedForms(db, senderId, [key])).keys();
+  const erased = await erasedForm(db, senderId, key);
   const [, contacts, , , suppressions] = await db.write(eraseFromLists(senderId, key, erased));
   for (const table of Object.keys(WRITTEN) as (keyof typeof WRITTEN)[])
     await toTheEnd<string>((after) =>

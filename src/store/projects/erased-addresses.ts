@@ -25,3 +25,9 @@ export async function erasedForms(
     ERASED_PREFIX + createHmac("sha256", secret).update(key).digest("base64url");
   return new Map(keys.map((key) => [formOf(key), key]));
 }
+
+/** Returns the form of one address key. */
+export async function erasedForm(db: Db, senderId: string, key: string): Promise<string> {
+  const [form = ""] = (await erasedForms(db, senderId, [key])).keys();
+  return form;
+}

@@ -2,7 +2,7 @@ import { type IdRange, idCeiling } from "../../core/ids.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { plain, type Row, table } from "../engine/columns.ts";
 import { type Place, pageOrder } from "../engine/place.ts";
-import { erasedForms } from "./erased-addresses.ts";
+import { erasedForm, erasedForms } from "./erased-addresses.ts";
 import { firstWanted, ownedRows, type Scanned, scanInSteps } from "../matching/steps.ts";
 import { type Condition, containsTextOrDomain } from "../matching/substring.ts";
 
@@ -75,8 +75,7 @@ export async function listSuppressions(
 ): Promise<Scanned<Suppression>> {
   const where: Condition[] = [{ sql: inForce("?"), args: [now] }];
   if (email !== undefined) {
-    const [erased = ""] = (await erasedForms(db, senderId, [email])).keys();
-    where.push({ sql: "email IN (?, ?)", args: [email, erased] });
+    where.push({ sql: "email IN (?, ?)", args: [email, await erasedForm(db, senderId, email)] });
   }
   if (reason !== undefined) where.push({ sql: "reason = ?", args: [reason] });
   const text = q === undefined ? undefined : containsTextOrDomain(["email"], ["email"], q);
@@ -138,7 +137,7 @@ export function addSuppression(entry: Suppression): Statement[] {
 
 /** Removes an address key from the project's list, if it is there, erased or not. */
 export async function removeSuppression(db: Db, senderId: string, email: string): Promise<void> {
-  const [erased = ""] = (await erasedForms(db, senderId, [email])).keys();
+  const erased = await erasedForm(db, senderId, email);
   await db.write([
     {
       sql: "DELETE FROM suppressions WHERE sender_id = ? AND email IN (?, ?)",
