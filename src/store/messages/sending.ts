@@ -3,7 +3,7 @@ import { outsideTopic } from "../audience/topics.ts";
 import { findContacts } from "../projects/contacts.ts";
 import type { Accept } from "../../core/messages/listed-sender.ts";
 import { erasedForms, IS_ERASED } from "../projects/erased-addresses.ts";
-import { unsubscribedBeforeErasure } from "../projects/erased-unsubscriptions.ts";
+import { unsubscribedAmong } from "../projects/erased-unsubscriptions.ts";
 import type { ConfigurationQuery, Db } from "../engine/client.ts";
 import type { Domain } from "../domains/domains.ts";
 import { domainOfName, wildcardReceiving } from "../domains/wildcards.ts";
@@ -78,7 +78,7 @@ function refusalsQuery(among: string): string {
   return `SELECT (SELECT json_group_array(email) FROM suppressions WHERE sender_id = ?1 AND email ${among}
         AND ${inForce("?3")}) AS suppressed,
       EXISTS (SELECT 1 FROM suppressions WHERE sender_id = ?1 AND ${IS_ERASED})
-        OR EXISTS (SELECT 1 FROM erased_unsubscriptions WHERE sender_id = ?1) AS hasErased,
+        OR (?4 AND EXISTS (SELECT 1 FROM erased_unsubscriptions WHERE sender_id = ?1)) AS hasErased,
       CASE WHEN ?4 THEN (SELECT json_group_array(email_key) FROM contacts WHERE sender_id = ?1 AND email_key ${among}
         AND subscribed = 0) END AS unsubscribed`;
 }
@@ -99,28 +99,25 @@ export async function sendFacts(
     only !== undefined && others.length === 0
       ? [REFUSALS_OF_ONE, only]
       : [REFUSALS_OF_SOME, JSON.stringify(keys)];
-  const [sender, refusals] = await Promise.all([
+  const [sender, refusals, outside] = await Promise.all([
     db.readConfig(SENDER_FACTS, [accountId, senderId, fromDomain, inboxAddress, catchAllOf(inboxAddress)]),
     db.first<RefusalsRow>(sql, [senderId, among, now, Number(unsubscribeLink)]),
+    topicId === null ? [] : outsideTopic(db, senderId, topicId, keys),
   ]);
-  const outside = topicId === null ? [] : await outsideTopic(db, senderId, topicId, keys);
   // Few projects have any, and the forms of the recipients take a twentieth of a send.
-  const erased = refusals?.hasErased === 1 ? await erasedAmong(db, senderId, keys, now) : NONE_ERASED;
+  const erased =
+    refusals?.hasErased === 1 ? await erasedAmong(db, senderId, { keys, unsubscribeLink }, now) : NONE_ERASED;
   return {
     ...(sender ?? NO_SENDER_FACTS),
     suppressed: new Set([...listIn<string>(refusals?.suppressed), ...erased.suppressed]),
-    unsubscribed: new Set([
-      ...listIn<string>(refusals?.unsubscribed),
-      ...outside,
-      ...(unsubscribeLink ? erased.unsubscribed : []),
-    ]),
+    unsubscribed: new Set([...listIn<string>(refusals?.unsubscribed), ...outside, ...erased.unsubscribed]),
   };
 }
 
 /** The address keys that are refused in the form of an erased address. */
 interface ErasedRefusals {
   suppressed: readonly string[];
-  /** Without those that are subscribed again. */
+  /** Without those that are subscribed again; empty if the question leaves them out. */
   unsubscribed: readonly string[];
 }
 const NONE_ERASED: ErasedRefusals = { suppressed: [], unsubscribed: [] };
@@ -128,7 +125,7 @@ const NONE_ERASED: ErasedRefusals = { suppressed: [], unsubscribed: [] };
 async function erasedAmong(
   db: Db,
   senderId: string,
-  keys: readonly string[],
+  { keys, unsubscribeLink }: Pick<SendQuestion, "keys" | "unsubscribeLink">,
   now: number,
 ): Promise<ErasedRefusals> {
   const forms = await erasedForms(db, senderId, keys);
@@ -137,7 +134,7 @@ async function erasedAmong(
       AND ${inForce("?")}`,
     [senderId, JSON.stringify([...forms.keys()]), now],
   );
-  const unsubscribed = await unsubscribedBeforeErasure(db, senderId, keys);
+  const unsubscribed = unsubscribeLink ? await unsubscribedAmong(db, senderId, forms) : new Set<string>();
   const again = unsubscribed.size === 0 ? null : await findContacts(db, senderId, [...unsubscribed]);
   return {
     suppressed: rows.flatMap(({ form }) => forms.get(form) ?? []),

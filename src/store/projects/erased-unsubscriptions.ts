@@ -28,7 +28,15 @@ export async function unsubscribedBeforeErasure(
 ): Promise<Set<string>> {
   const any = "SELECT 1 FROM erased_unsubscriptions WHERE sender_id = ? LIMIT 1";
   if ((await db.first(any, [senderId])) === null) return new Set();
-  const forms = await erasedForms(db, senderId, keys);
+  return unsubscribedAmong(db, senderId, await erasedForms(db, senderId, keys));
+}
+
+/** Returns the same, if the caller has the forms of the keys (`erasedForms`). */
+export async function unsubscribedAmong(
+  db: Db,
+  senderId: string,
+  forms: ReadonlyMap<string, string>,
+): Promise<Set<string>> {
   const rows = await db.all<{ address: string }>(
     `SELECT address FROM erased_unsubscriptions WHERE sender_id = ?
       AND address IN (SELECT value FROM json_each(?))`,
