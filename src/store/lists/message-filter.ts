@@ -4,7 +4,7 @@ import type { Value } from "../engine/client.ts";
 import { firstPosition, lastPosition, timeOfId } from "../search/positions.ts";
 import { isAddress } from "../matching/same-address.ts";
 import type { SearchFilter } from "../search/search-terms.ts";
-import type { Condition } from "../matching/substring.ts";
+import { allOf, type Condition } from "../matching/substring.ts";
 
 export interface MessageFilter extends SearchFilter {
   /** Messages of these inboxes alone. */
@@ -75,14 +75,6 @@ export function passesRest(filter: MessageFilter): Condition {
 
 function filtersOf(filter: MessageFilter, names: readonly FilterName[]): Condition[] {
   return names.flatMap((name) => CONDITIONS[name](filter) ?? []);
-}
-
-function allOf(conditions: readonly Condition[]): Condition {
-  if (conditions.length === 0) return one("1");
-  return {
-    sql: conditions.map(({ sql }) => sql).join(" AND "),
-    args: conditions.flatMap(({ args }) => args),
-  };
 }
 
 /**

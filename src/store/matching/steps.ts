@@ -1,7 +1,7 @@
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import type { Db } from "../engine/client.ts";
 import type { PageOrder } from "../engine/place.ts";
-import type { Condition, TextCondition } from "./substring.ts";
+import { allOf, type Condition, type TextCondition } from "./substring.ts";
 
 /**
  * Rows that one page scans for a filter without an index. The next page continues there. A hundred thousand take about
@@ -127,11 +127,8 @@ export function ownedRows<Row>(
 ): ScannedList<Row, string> {
   const rowsBehind = (from: string, end: string | undefined, more: readonly Condition[]): Condition => {
     const floors = end === undefined ? [] : [{ sql: order.end, args: [end] }];
-    const all = [owner, { sql: order.range, args: [from] }, ...more, ...floors];
-    return {
-      sql: `FROM ${table} WHERE ${all.map(({ sql }) => sql).join(" AND ")}`,
-      args: all.flatMap(({ args }) => args),
-    };
+    const { sql, args } = allOf([owner, { sql: order.range, args: [from] }, ...more, ...floors]);
+    return { sql: `FROM ${table} WHERE ${sql}`, args };
   };
   const rowsAfter = (from: string, end: string | undefined, more: readonly Condition[]): Condition => {
     const { sql, args } = rowsBehind(from, end, more);

@@ -8,6 +8,15 @@ export interface Condition {
   args: Value[];
 }
 
+/** Returns the condition that all hold. */
+export function allOf(conditions: readonly Condition[]): Condition {
+  if (conditions.length === 0) return { sql: "1", args: [] };
+  return {
+    sql: conditions.map(({ sql }) => sql).join(" AND "),
+    args: conditions.flatMap(({ args }) => args),
+  };
+}
+
 /** A condition on strings. Its time depends on their size and on the searched text. */
 export interface TextCondition extends Condition {
   /** SQL for the bytes that it compares in a row. SQLite knows them without reading the strings. */

@@ -2,7 +2,7 @@ import type { Folder } from "../../core/messages/mailbox.ts";
 import type { Db, Value } from "../engine/client.ts";
 import { INBOX_EXISTS } from "./inboxes.ts";
 import { scanInSteps } from "../matching/steps.ts";
-import { type Condition, containsTextOrDomain, type TextCondition } from "../matching/substring.ts";
+import { allOf, type Condition, containsTextOrDomain, type TextCondition } from "../matching/substring.ts";
 import { type Thread, THREADS } from "./threads.ts";
 
 /** A position in the list of threads by last activity. */
@@ -79,10 +79,7 @@ function listOf({ senderId, filter: { inboxId, folder, assigneeId } }: ThreadPag
       ...ofInbox,
     ]);
   if (assigneeId !== null)
-    return inProject("threads_by_assignee", senderId, [
-      { sql: "assignee_id = (SELECT id FROM members WHERE id = ?)", args: [assigneeId] },
-      ...ofInbox,
-    ]);
+    return inProject("threads_by_assignee", senderId, [isAssignedTo(assigneeId), ...ofInbox]);
   if (inboxId !== null) return { index: "threads_by_activity", owner: allOf(ofInbox), senderId };
   return inProject("threads_by_project", senderId, []);
 }
@@ -94,13 +91,6 @@ function inProject(index: string, senderId: string, more: readonly Condition[]):
     args: [senderId],
   };
   return { index, owner: allOf([standing, ...more]), senderId };
-}
-
-function allOf(conditions: readonly Condition[]): Condition {
-  return {
-    sql: conditions.map(({ sql }) => sql).join(" AND "),
-    args: conditions.flatMap(({ args }) => args),
-  };
 }
 
 /** Returns those of the project's threads that exist. */
@@ -126,14 +116,17 @@ export function inListedThread({ filter }: Pick<ThreadPage, "filter">): Conditio
   };
 }
 
+/** A member who was removed has no threads, although they are taken off in steps. */
+function isAssignedTo(memberId: string): Condition {
+  return { sql: "assignee_id = (SELECT id FROM members WHERE id = ?)", args: [memberId] };
+}
+
 function flags({ archived, unread, folder, label, assigneeId }: ThreadFilter): Condition[] {
   return [
     { sql: `folder = '${folder}'`, args: [] },
     ...(archived === null ? [] : [{ sql: "archived = ?", args: [Number(archived)] }]),
     ...(unread === null ? [] : [{ sql: "unread = ?", args: [Number(unread)] }]),
-    ...(assigneeId === null
-      ? []
-      : [{ sql: "assignee_id = (SELECT id FROM members WHERE id = ?)", args: [assigneeId] }]),
+    ...(assigneeId === null ? [] : [isAssignedTo(assigneeId)]),
     ...(label === null
       ? []
       : [{ sql: "EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)", args: [label] }]),
@@ -160,16 +153,13 @@ function threadsAfter(
   end: ThreadPosition | null,
   wanted: readonly Condition[] = [],
 ): Condition {
-  const all: Condition[] = [
+  const { sql, args } = allOf([
     owner,
     { sql: "(last_message_at, id) < (?, ?)", args: [from.lastMessageAt, from.id] },
     ...(end === null ? [] : [{ sql: "(last_message_at, id) >= (?, ?)", args: [end.lastMessageAt, end.id] }]),
     ...wanted,
-  ];
-  return {
-    sql: `FROM threads INDEXED BY ${index} WHERE ${allOf(all).sql}`,
-    args: allOf(all).args,
-  };
+  ]);
+  return { sql: `FROM threads INDEXED BY ${index} WHERE ${sql}`, args };
 }
 
 /** Returns the position of the `rows`-th thread after another; null if the list ends before. */
