@@ -1,22 +1,19 @@
-import { addressKey, normalizeAddress, normalizeDomain } from "../core/addresses.ts";
+import { recipientRule } from "../core/key-bounds.ts";
 import { type Kind, listFault, listOf } from "./kinds.ts";
 
 /** Maximum number of addresses and domains in one setting. */
 const MAX_ADDRESSES_OR_DOMAINS = 1000;
 
-/** Addresses, and domains as `@example.com`. They are read as `addressKey` spells addresses: in lower case, with A-labels. */
+/** Addresses, and domains as `@example.com`. They are read in the form that is compared. */
 export const addressesOrDomains: Kind<readonly string[]> = {
   fault: (given) =>
     listFault(
       given,
-      (item) => (item.startsWith("@") ? normalizeDomain(item.slice(1)) : normalizeAddress(item)) !== null,
+      (item) => recipientRule(item) !== null,
       `must be a comma list of at most ${MAX_ADDRESSES_OR_DOMAINS} addresses and @domains`,
       MAX_ADDRESSES_OR_DOMAINS,
     ),
-  read: (given) =>
-    listOf(given).map((item) =>
-      item.startsWith("@") ? `@${normalizeDomain(item.slice(1)) ?? ""}` : addressKey(item),
-    ),
+  read: (given) => listOf(given).flatMap((item) => recipientRule(item) ?? []),
 };
 
 /** URL of an OpenID provider: https, or http at this machine for tests. */
