@@ -1,3 +1,4 @@
+import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS, HOUR_MS } from "../../core/time/units.ts";
 import {
   contentEndsGuard,
@@ -185,19 +186,24 @@ export function forgetCounts({ db, clock }: RetentionDeps): () => Promise<void> 
   });
 }
 
+/** Makes a chore that deletes at most COUNTS_PER_TURN rows in a turn, and pauses when none are left. */
+function forgetRows(
+  clock: Clock,
+  remove: (now: number, most: number) => Promise<number>,
+): () => Promise<void> {
+  return pauseWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
+    return (await remove(now, COUNTS_PER_TURN)) < COUNTS_PER_TURN;
+  });
+}
+
 /** Makes the chore that deletes sums of DMARC and TLS reports of days that are no longer shown. */
 export function forgetReports({ db, clock }: RetentionDeps, days: number): () => Promise<void> {
-  return pauseWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
-    const deleted = await deleteOldReports(db, utcDay(now - days * DAY_MS), COUNTS_PER_TURN);
-    return deleted < COUNTS_PER_TURN;
-  });
+  return forgetRows(clock, (now, most) => deleteOldReports(db, utcDay(now - days * DAY_MS), most));
 }
 
 /** Makes the chore that deletes old changes of the audit trail. */
 export function forgetAudit({ db, clock }: RetentionDeps, days: number): () => Promise<void> {
-  return pauseWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
-    return (await deleteOldAudit(db, now - days * DAY_MS, COUNTS_PER_TURN)) < COUNTS_PER_TURN;
-  });
+  return forgetRows(clock, (now, most) => deleteOldAudit(db, now - days * DAY_MS, most));
 }
 
 /** Days for which an ended notice is kept. */
@@ -205,16 +211,12 @@ export const NOTICES_DAYS = 90;
 
 /** Makes the chore that deletes the replies of rules by which each author got one of the day. */
 export function forgetReplies({ db, clock }: RetentionDeps): () => Promise<void> {
-  return pauseWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
-    return (await deleteOldReplies(db, now - REPLY_EVERY_MS, COUNTS_PER_TURN)) < COUNTS_PER_TURN;
-  });
+  return forgetRows(clock, (now, most) => deleteOldReplies(db, now - REPLY_EVERY_MS, most));
 }
 
 /** Makes the chore that deletes notices that ended long ago. */
 export function forgetNotices({ db, clock }: RetentionDeps): () => Promise<void> {
-  return pauseWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
-    return (await deleteOldNotices(db, now - NOTICES_DAYS * DAY_MS, COUNTS_PER_TURN)) < COUNTS_PER_TURN;
-  });
+  return forgetRows(clock, (now, most) => deleteOldNotices(db, now - NOTICES_DAYS * DAY_MS, most));
 }
 
 /** Makes the chore that deletes figures that are too old to be shown. Each hour of each project has a row. */
