@@ -1,6 +1,5 @@
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import type { Contents } from "../../store/contents/content-read.ts";
-import { mergeSegments } from "../../store/search/message-index.ts";
 import {
   addWords,
   changedWords,
@@ -10,6 +9,7 @@ import {
   type WordsWaiting,
 } from "../../store/search/word-index.ts";
 import { wordsIn } from "../../store/search/words.ts";
+import { mergePieces } from "../sweep/index-messages.ts";
 import { type MessageTexts, readTexts } from "./texts.ts";
 
 /** Messages indexed in one write, whose words take about ten milliseconds to store. */
@@ -19,9 +19,6 @@ const WRITES_PER_TURN = 5;
 export const WORDS_PER_TURN = WORDS_PER_WRITE * WRITES_PER_TURN;
 /** Messages that came since the turn before up to which a turn makes all its writes. With more, sends come first: it makes one. */
 const QUIET_MESSAGES = 50;
-/** Index pages merged in one write, and such writes of a turn. */
-const PAGES_PER_MERGE = 64;
-const MERGES_PER_TURN = 4;
 
 /**
  * Makes the chore that adds words to their index: of changed messages, of new ones, and then of those from before the index.
@@ -38,8 +35,7 @@ export function indexWords(deps: Contents): () => Promise<void> {
     const added = await indexSome(deps, isQuiet ? WRITES_PER_TURN : 1);
     hasPieces ||= added > 0;
     if (!isQuiet || added > QUIET_MESSAGES) return;
-    for (let merge = 0; merge < MERGES_PER_TURN && hasPieces; merge++)
-      hasPieces = await mergeSegments(db, PAGES_PER_MERGE, "message_words");
+    if (hasPieces) hasPieces = await mergePieces(db, "message_words");
   };
 }
 

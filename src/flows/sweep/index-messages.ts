@@ -27,9 +27,15 @@ export function indexMessages(db: Db): () => Promise<void> {
     const indexed = await indexSome(db);
     hasPieces ||= indexed > 0;
     if (indexed > QUIET_MESSAGES) return;
-    for (let merge = 0; merge < MERGES_PER_TURN && hasPieces; merge++)
-      hasPieces = await mergeSegments(db, PAGES_PER_MERGE);
+    if (hasPieces) hasPieces = await mergePieces(db, "message_terms");
   };
+}
+
+/** Merges some pieces of an index. Returns false if nothing is left to merge. */
+export async function mergePieces(db: Db, table: "message_terms" | "message_words"): Promise<boolean> {
+  for (let merge = 0; merge < MERGES_PER_TURN; merge++)
+    if (!(await mergeSegments(db, PAGES_PER_MERGE, table))) return false;
+  return true;
 }
 
 /** Indexes the messages of one turn. Returns their number. */
