@@ -4,8 +4,8 @@ import type { Db } from "../../store/engine/client.ts";
 import { type RefusedSignIn, refusedSignIn } from "../../store/installation/audit-log.ts";
 
 /**
- * Maximum number of refused sign-ins that a process notes in an hour, so that whoever tries again and again does not fill the
- * disk. The next one says how many were left out.
+ * Maximum number of refused sign-ins that a process notes in an hour, so that repeated attempts do not fill the disk. The next
+ * one says how many were left out.
  */
 export const MAX_REFUSED_AN_HOUR = 60;
 

@@ -5,7 +5,7 @@ import type { Db, Statement } from "../../store/engine/client.ts";
 import { tooManyRecords } from "../quotas.ts";
 
 /**
- * Adds a topic, which everybody gets who has not left it unless `defaultSubscribed` is false.
+ * Adds a topic. Contacts that have not chosen get it, unless `defaultSubscribed` is false.
  * @param record returns statements for the same write
  * @throws AppError 403 if there are too many
  */

@@ -22,8 +22,8 @@ import type { PartDeps } from "./part.ts";
 import { type ReadingRows, rowValues } from "./row-values.ts";
 import { countsOf, savePart } from "./save-part.ts";
 
-// Someone with more contacts than a request holds would miss it. Parsing in the chore was tried first: a crash in the middle of
-// a file then loses the state of the parser, and a fault at its end would be found when half of it is saved.
+// Someone with more contacts than a request holds would miss it. Parsing in the chore was tried first. A crash in the middle of
+// a file then loses the state of the parser. A fault at the end of a file is found when half of it is saved.
 
 /** Maximum number of imports of a project that are uploaded or in progress. */
 export const MAX_IN_PROGRESS = 5;

@@ -16,8 +16,8 @@ export const MAX_LOOKED_AT = 2000;
 /** Characters of messages that one page compares, in about a tenth of a second. A stranger can fill a message with any words. */
 export const MAX_COMPARED_CHARS = 1024 * 1024;
 /**
- * Queries of one page. Each ends at a milestone if frequent words are never together, so that a page takes as long with ten million
- * messages as with two hundred thousand: 0.1 s at most.
+ * Maximum number of queries of one page. Each ends at a milestone if frequent words are never together. So a page takes at most 0.1 s,
+ * with ten million messages as with two hundred thousand.
  */
 export const MAX_QUERIES = 6;
 /** Candidates read at a time: at first a few more than the page, then more if few of them match. */

@@ -33,7 +33,7 @@ export function leaveFolders(deps: DeletionDeps): () => Promise<void> {
 /** Deletes a thread with its messages. One with a message in progress waits, so that it does not hold up the others. */
 async function remove(deps: DeletionDeps, { id, senderId }: LeavingThread, now: number): Promise<void> {
   const thread = await getThread(deps.db, senderId, id);
-  // Somebody may have taken it out of the folder while others were deleted.
+  // A request may have taken it out of the folder while others were deleted.
   if (thread?.folderUntil == null || thread.folderUntil > now) return;
   try {
     await deleteThread(deps, senderId, id);

@@ -47,9 +47,10 @@ async function visit({ host, proxies, ...listener }: ListenerParts): Promise<Fin
   return fault ?? ok(`The listener takes mail to ${MAILBOXES.join("@, ")}@, over TLS.`);
 }
 
-/** Whether a listener could be talked to, and why it would not take mail to the role mailboxes over TLS; null if it would. */
+/** A conversation with a listener. */
 export interface ListenerVisit {
   reached: boolean;
+  /** Why the listener would not take mail to the role mailboxes over TLS; null if it would. */
   fault: Finding | null;
 }
 
