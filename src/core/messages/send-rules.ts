@@ -1,4 +1,4 @@
-import type { ErrorCode, Issue } from "../errors.ts";
+import { type ErrorCode, type Issue, validationError } from "../errors.ts";
 import {
   addressIssues,
   addressListIssues,
@@ -77,6 +77,13 @@ type Readable = {
       ? PartialAddress | PartialAddress[]
       : Shaped<NonNullable<SendItem[Name]>>;
 };
+
+/** Checks a send by all rules; see `checkSend`. @throws AppError 422 with every issue */
+export function checkedSend(...asked: Parameters<typeof checkSend>): CheckedSend {
+  const result = checkSend(...asked);
+  if (Array.isArray(result)) throw validationError(result);
+  return result;
+}
 
 /**
  * Checks the shape and every rule of one send item. Returns all issues, or the item.

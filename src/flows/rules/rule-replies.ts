@@ -1,7 +1,6 @@
 import { AppError } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { UNBOUND } from "../../core/key-bounds.ts";
-import { checkSend } from "../../core/messages/send-rules.ts";
 import { DAY_MS, MINUTE_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import { isBroken } from "../../store/engine/guards.ts";
@@ -16,9 +15,8 @@ import {
   settleReply,
 } from "../../store/rules/rule-replies.ts";
 import { getRule } from "../../store/rules/rules.ts";
-import { prepareSend, sending } from "../accept/accept.ts";
-import { commitReply, composeReply, replyEntry, withoutDoubles } from "../accept/reply.ts";
 import type { Sending } from "../accept/sending.ts";
+import { checkedReply, sendOne } from "../threads/send-one.ts";
 
 /** Replies that are sent in one turn. */
 export const REPLIES_PER_TURN = 20;
@@ -49,7 +47,7 @@ async function send(deps: Sending, reply: RuleReply): Promise<void> {
   const message = await getMessage(db, senderId, messageId);
   const project = await findShownProject(db, senderId);
   const threadId = message?.threadId ?? null;
-  // The message was deleted meanwhile.
+  // The message has been deleted since.
   if (project === null || threadId === null) return void (await db.write(settleReply(messageId)));
   const now = clock.now();
   const asked = {
@@ -58,17 +56,9 @@ async function send(deps: Sending, reply: RuleReply): Promise<void> {
     data: { from: message?.from ?? {}, subject: message?.subject ?? "" },
     headers: { "Auto-Submitted": "auto-replied" },
   };
-  await sending(async () => {
-    const { item, ownHeaders, inbox } = await composeReply(deps, senderId, threadId, asked, now);
-    const checked = checkSend(item, deps.limits, now, ownHeaders);
-    if (Array.isArray(checked)) throw new Error(`the reply of a rule is wrong: ${JSON.stringify(checked)}`);
-    const by = { keyId: null, bounds: UNBOUND };
-    const whole = { ...checked, item: withoutDoubles(checked.item, 0) };
-    const prepared = await prepareSend(deps, project, by, whole, {
-      into: replyEntry(senderId, { threadId, inbox }, now),
-    });
-    await commitReply(deps, project, prepared, [...settleReply(messageId), ruleWorked(ruleId)]);
-  });
+  const by = { project, by: { keyId: null, bounds: UNBOUND }, now };
+  const compose = () => checkedReply(deps, by, threadId, asked);
+  await sendOne(deps, by, compose, () => [...settleReply(messageId), ruleWorked(ruleId)]);
 }
 
 /** Tries a reply again later if the service is busy. Else it is given up, and the rule has failed unless the limit of its thread was reached. */

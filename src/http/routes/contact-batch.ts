@@ -11,7 +11,7 @@ import type { Parts } from "../routing/parts.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
 import { ItemError, OneOf } from "../routing/schemas.ts";
 import { CreateContact } from "./contacts.ts";
-import { showRefusal } from "./emails/checked-send.ts";
+import { showRefusal } from "./emails/refusal.ts";
 
 const SavedContactView = Type.Object(
   {

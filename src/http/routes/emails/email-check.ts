@@ -4,7 +4,8 @@ import { checkSending } from "../../../flows/accept/check.ts";
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { ItemError, OneOf } from "../../routing/schemas.ts";
-import { checkedSend, showRefusal } from "./checked-send.ts";
+import { checkedSend } from "../../../core/messages/send-rules.ts";
+import { showRefusal } from "./refusal.ts";
 import type { Sending } from "../../../flows/accept/sending.ts";
 
 const CheckView = Type.Object(

@@ -1,17 +1,14 @@
 import { Type } from "@sinclair/typebox";
 import { requireScope } from "../../../core/scopes.ts";
 import { SendItem, UndoSeconds } from "../../../core/messages/send-item.ts";
-import { prepareSend, sending } from "../../../flows/accept/accept.ts";
+import { checkedSend } from "../../../core/messages/send-rules.ts";
 import { composeForward } from "../../../flows/threads/forward.ts";
-import { commitReply, replyEntry } from "../../../flows/accept/reply.ts";
-import { logAccepted } from "../../pipeline/request-log.ts";
 import { exampleId } from "../../openapi/examples.ts";
-import { accepted } from "../../routing/answer.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { OneOf } from "../../routing/schemas.ts";
 import { AcceptedMessage } from "../../views/accepted.ts";
-import { checkedSend } from "./checked-send.ts";
+import { sendForRequest } from "./send-for-request.ts";
 
 const { to, text, html } = SendItem.properties;
 const ForwardBody = Type.Object(
@@ -50,19 +47,15 @@ export function emailForwardRoute(deps: Parts): Route {
     bodyLimit: "message",
     answers: { 202: AcceptedMessage },
     errors: ["not_found", "conflict"],
-    async handle({ senderId, body, now, params, project, principal, record, requestId }) {
+    async handle(context) {
+      const { senderId, body, now, params, principal } = context;
       requireScope(principal.scopes, "emails:read");
-      return sending(async () => {
-        const request = { ...body, as: body.as ?? "inline" };
+      const request = { ...body, as: body.as ?? ("inline" as const) };
+      const compose = async () => {
         const { item, place } = await composeForward(deps, senderId, params.id, request);
-        const send = checkedSend(item, deps.limits, now);
-        const into = place === null ? {} : { into: replyEntry(senderId, place, now) };
-        const prepared = await prepareSend(deps, project, principal, send, into);
-        const answer = { ...accepted(prepared.accepted), warnings: prepared.warnings };
-        await commitReply(deps, project, prepared, record(answer));
-        logAccepted(requestId, [prepared.accepted.id]);
-        return answer;
-      });
+        return { send: checkedSend(item, deps.limits, now), place };
+      };
+      return sendForRequest(deps, context, compose, context);
     },
   });
 }

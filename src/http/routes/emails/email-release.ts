@@ -10,7 +10,7 @@ import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { requireRoute } from "../../views/route-ids.ts";
 import { AcceptedMessage } from "../../views/accepted.ts";
-import { checkedSend } from "./checked-send.ts";
+import { checkedSend } from "../../../core/messages/send-rules.ts";
 
 const MAX_ROUTE_ID_CHARS = 64;
 

@@ -7,17 +7,11 @@ import { check, isObject } from "../../../core/validation.ts";
 import { invitationIn } from "../../../flows/read/invitations.ts";
 import { extractsIn } from "../../../flows/read/extracts.ts";
 import { readRecord } from "../../../flows/read/record.ts";
-import {
-  commitSend,
-  commitSends,
-  type PreparedSend,
-  prepareSend,
-  sending,
-} from "../../../flows/accept/accept.ts";
+import { commitSends, type PreparedSend, prepareSend, sending } from "../../../flows/accept/accept.ts";
 import type { NamedThreads } from "../../../flows/accept/join-thread.ts";
 import type { Project } from "../../../store/projects/projects.ts";
 import { logAccepted } from "../../pipeline/request-log.ts";
-import { type Answer, accepted, multiStatus, ok } from "../../routing/answer.ts";
+import { type Answer, multiStatus, ok } from "../../routing/answer.ts";
 import { type CheckedRequest, type Principal, projectRoute, type Route } from "../../routing/route.ts";
 import { ItemError, Timestamp, Warnings } from "../../routing/schemas.ts";
 import { exampleId } from "../../openapi/examples.ts";
@@ -25,7 +19,9 @@ import { onboardingDomain, simulatorDomain } from "../../../core/own-names.ts";
 import { MessageView, showMessage } from "../../views/message.ts";
 import { emailApprovalRoutes } from "./email-approval.ts";
 import { emailAttemptsRoute } from "./email-attempts.ts";
-import { checkedSend, showRefusal } from "./checked-send.ts";
+import { checkedSend } from "../../../core/messages/send-rules.ts";
+import { showRefusal } from "./refusal.ts";
+import { sendForRequest } from "./send-for-request.ts";
 import { emailCheckRoute } from "./email-check.ts";
 import { emailExplainRoute } from "./email-explain.ts";
 import { emailBytesRoutes } from "./email-bytes.ts";
@@ -116,15 +112,9 @@ function sendRoute(deps: Parts): Route {
     bodyCheckedBy: "handler",
     answers: { 202: AcceptedMessage },
     errors: ["conflict"],
-    async handle({ body, now, project, principal, record, requestId }) {
-      const send = checkedSend(body, deps.limits, now);
-      return sending(async () => {
-        const prepared = await prepareSend(deps, project, principal, send);
-        const answer = { ...accepted(prepared.accepted), warnings: prepared.warnings };
-        await commitSend(deps, project, prepared, record(answer));
-        logAccepted(requestId, [prepared.accepted.id]);
-        return answer;
-      });
+    async handle(context) {
+      const send = checkedSend(context.body, deps.limits, context.now);
+      return sendForRequest(deps, context, async () => ({ send, place: null }), context);
     },
   });
 }

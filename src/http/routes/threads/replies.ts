@@ -1,21 +1,17 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createKeyedMutex } from "../../../core/concurrency/keyed-mutex.ts";
 import { validationError } from "../../../core/errors.ts";
-import { entriesOf } from "../../../core/messages/address-input.ts";
 import { decisiveFieldIssues } from "../../../core/messages/decisive-fields.ts";
 import { INVITATION_ANSWERS } from "../../../core/messages/invitation.ts";
 import { SendItem, UndoSeconds } from "../../../core/messages/send-item.ts";
-import { prepareSend, sending } from "../../../flows/accept/accept.ts";
-import { commitReply, composeReply, replyEntry, withoutDoubles } from "../../../flows/accept/reply.ts";
-import { logAccepted } from "../../pipeline/request-log.ts";
+import type { PreparedSend } from "../../../flows/accept/accept.ts";
+import { checkedReply, type ReplyInstead } from "../../../flows/threads/send-one.ts";
 import { type Answer, accepted } from "../../routing/answer.ts";
 import { DATE_TIME } from "../../routing/shown-format.ts";
-import type { Statement } from "../../../store/engine/client.ts";
-import type { Project } from "../../../store/projects/projects.ts";
 import type { Parts } from "../../routing/parts.ts";
-import { type Principal, projectRoute, type Route } from "../../routing/route.ts";
+import { projectRoute, type Route } from "../../routing/route.ts";
 import { OneOf } from "../../routing/schemas.ts";
-import { checkedSend } from "../emails/checked-send.ts";
+import { type SendAnswer, type SendContext, sendForRequest } from "../emails/send-for-request.ts";
 
 const { text, html, templateId, data, cc, bcc, attachments, calendar, headers, tags } = SendItem.properties;
 const ReplyBody = Type.Object(
@@ -62,25 +58,13 @@ export const Replied = Type.Object(
   { title: "AcceptedReply" },
 );
 
-/** A request that sends a reply. */
-export interface ReplyContext {
-  senderId: string;
-  project: Project;
-  principal: Principal;
-  now: number;
-  requestId: string;
-}
-
 /** How a reply differs from one that is posted. */
-export interface ReplyOptions {
-  /** Addresses and subject in place of those that follow from the message replied to. */
-  instead?: Pick<Partial<SendItem>, "to" | "subject">;
-  /** Statements for the same write. */
-  record: (answer: Answer) => readonly Statement[];
+export interface ReplyOptions extends Pick<SendAnswer, "record"> {
+  instead?: ReplyInstead;
 }
 
 export type SendReply = (
-  context: ReplyContext,
+  context: SendContext,
   threadId: string,
   request: Static<typeof ReplyBody>,
   options: ReplyOptions,
@@ -92,20 +76,12 @@ export type SendReply = (
  */
 export function replies(deps: Parts): SendReply {
   const inTurn = createKeyedMutex();
-  return ({ senderId, project, principal, now, requestId }, threadId, request, { instead = {}, record }) =>
-    inTurn(threadId, () =>
-      sending(async () => {
-        const { item, ownHeaders, inbox } = await composeReply(deps, senderId, threadId, request, now);
-        const checked = checkedSend({ ...item, ...instead }, deps.limits, now, ownHeaders);
-        const reply = { ...checked, item: withoutDoubles(checked.item, entriesOf(request.cc).length) };
-        const entry = replyEntry(senderId, { threadId, inbox }, now);
-        const prepared = await prepareSend(deps, project, principal, reply, { into: entry });
-        const answer = accepted({ ...prepared.accepted, threadId });
-        await commitReply(deps, project, prepared, record(answer));
-        logAccepted(requestId, [prepared.accepted.id]);
-        return answer;
-      }),
-    );
+  return (context, threadId, request, { instead, record }) =>
+    inTurn(threadId, () => {
+      const compose = () => checkedReply(deps, context, threadId, request, instead);
+      const show = ({ accepted: sent }: PreparedSend) => accepted({ ...sent, threadId });
+      return sendForRequest(deps, context, compose, { show, record });
+    });
 }
 
 /** Returns the route that replies to a thread. */

@@ -1,18 +1,17 @@
 import { Type } from "@sinclair/typebox";
 import { AppError, existing } from "../../../core/errors.ts";
 import { entriesOf } from "../../../core/messages/address-input.ts";
-import { commitSend, prepareSend, sending } from "../../../flows/accept/accept.ts";
-import type { Statement } from "../../../store/engine/client.ts";
+import { checkedSend } from "../../../core/messages/send-rules.ts";
+import type { ReplyInstead } from "../../../flows/threads/send-one.ts";
 import { isBroken } from "../../../store/engine/guards.ts";
 import { type Draft, getDraft, takeDraft } from "../../../store/drafts/drafts.ts";
-import { logAccepted } from "../../pipeline/request-log.ts";
 import { exampleId } from "../../openapi/examples.ts";
-import { type Answer, accepted } from "../../routing/answer.ts";
+import type { Answer } from "../../routing/answer.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { AcceptedMessage } from "../../views/accepted.ts";
-import { checkedSend } from "../emails/checked-send.ts";
-import type { ReplyContext, SendReply } from "./replies.ts";
+import { type SendAnswer, type SendContext, sendForRequest } from "../emails/send-for-request.ts";
+import type { SendReply } from "./replies.ts";
 
 /** Returns the route that sends a draft. The message and the end of the draft are one commit, so it is sent once. */
 export function sendDraftRoute(deps: Parts, sendReply: SendReply): Route {
@@ -44,7 +43,7 @@ export function sendDraftRoute(deps: Parts, sendReply: SendReply): Route {
       const recorded = (answer: Answer) => [...record(answer), ...takeDraft(draft)];
       const sent =
         draft.threadId === null
-          ? sendNew(deps, context, draft, recorded)
+          ? sendNew(deps, context, draft, { record: recorded })
           : sendReply(context, draft.threadId, draft.item, { instead: insteadOf(draft), record: recorded });
       return sent.catch((error: unknown) => {
         throw isBroken(error, "changed_since_read") ? changed() : error;
@@ -64,25 +63,19 @@ function changed(): AppError {
 }
 
 /** Returns the fields of a draft that replace those of the reply. */
-function insteadOf({ item: { to, subject } }: Draft): Pick<Draft["item"], "to" | "subject"> {
+function insteadOf({ item: { to, subject } }: Draft): ReplyInstead {
   return {
     ...(to === undefined || entriesOf(to).length === 0 ? {} : { to }),
     ...(subject === undefined || subject === "" ? {} : { subject }),
   };
 }
 
-function sendNew(
+async function sendNew(
   deps: Parts,
-  { project, principal, now, requestId }: ReplyContext,
+  context: SendContext,
   { item }: Draft,
-  record: (answer: Answer) => readonly Statement[],
+  answer: SendAnswer,
 ): Promise<Answer> {
-  const send = checkedSend(item, deps.limits, now);
-  return sending(async () => {
-    const prepared = await prepareSend(deps, project, principal, send);
-    const answer = { ...accepted(prepared.accepted), warnings: prepared.warnings };
-    await commitSend(deps, project, prepared, record(answer));
-    logAccepted(requestId, [prepared.accepted.id]);
-    return answer;
-  });
+  const send = checkedSend(item, deps.limits, context.now);
+  return sendForRequest(deps, context, async () => ({ send, place: null }), answer);
 }
