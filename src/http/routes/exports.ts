@@ -3,7 +3,12 @@ import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addre
 import { invalid } from "../../core/errors.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import type { RowPlace } from "../../store/engine/place.ts";
-import { auditNaming, messagesNaming, writtenNaming } from "../../store/erasures/erased-rows.ts";
+import {
+  auditNaming,
+  messagesNaming,
+  type WRITTEN,
+  writtenNaming,
+} from "../../store/erasures/erased-rows.ts";
 import { nextProject } from "../../store/erasures/erasures.ts";
 import { rowsNaming } from "../../store/imports/parts.ts";
 import { auditEntries } from "../../store/installation/audit-log.ts";
@@ -110,20 +115,30 @@ async function* itemsOf(deps: Parts, senderId: string, key: string, now: number)
   } while (place !== null);
 }
 
+/** How each table of the team's texts is read and shown. Null: the row was deleted since. */
+const WRITTEN_ITEMS: Readonly<
+  Record<keyof typeof WRITTEN, (db: Db, senderId: string, id: string) => Promise<Item | null>>
+> = {
+  async thread_notes(db, senderId, id) {
+    const note = await getNote(db, senderId, id);
+    return note === null ? null : { kind: "note", data: showNote(note) };
+  },
+  async drafts(db, senderId, id) {
+    const draft = await getDraft(db, senderId, id);
+    return draft === null ? null : { kind: "draft", data: showDraft(draft) };
+  },
+};
+
 /** Yields the notes and drafts that name the address, or are in a thread in which it takes part. */
 async function* writtenItems(db: Db, senderId: string, key: string): AsyncGenerator<Item> {
-  for (const table of ["thread_notes", "drafts"] as const) {
+  for (const table of Object.keys(WRITTEN_ITEMS) as (keyof typeof WRITTEN)[]) {
     let after: string | null = "";
     while (after !== null) {
       const about = { senderId, key, taking: true };
       const found = await writtenNaming(db, table, about, after, ROWS_PER_READ);
       for (const id of found.ids) {
-        const [note, draft] =
-          table === "drafts"
-            ? [null, await getDraft(db, senderId, id)]
-            : [await getNote(db, senderId, id), null];
-        if (note !== null) yield { kind: "note", data: showNote(note) };
-        if (draft !== null) yield { kind: "draft", data: showDraft(draft) };
+        const item = await WRITTEN_ITEMS[table](db, senderId, id);
+        if (item !== null) yield item;
       }
       after = found.next;
     }
