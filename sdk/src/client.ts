@@ -44,7 +44,7 @@ export class Postrider {
   readonly auditLog: AuditLog;
   readonly notices: Notices;
   readonly erasures: Erasures;
-  /** What is stored about an address. */
+  /** Exports of all that is stored about an address. */
   readonly exports: Exports;
   readonly members: Members;
   readonly routes: Routes;

@@ -31,7 +31,7 @@ export declare class Postrider {
     readonly auditLog: AuditLog;
     readonly notices: Notices;
     readonly erasures: Erasures;
-    /** What is stored about an address. */
+    /** Exports of all that is stored about an address. */
     readonly exports: Exports;
     readonly members: Members;
     readonly routes: Routes;

@@ -52,7 +52,7 @@ export class Erasures {
   }
 }
 
-/** What is stored about an address. */
+/** Exports of all that is stored about an address. */
 export class Exports {
   readonly #api: Transport;
   constructor(api: Transport) {
@@ -96,7 +96,7 @@ export class AuditLog {
   }
 }
 
-/** What needs someone: the service's own notices. */
+/** Notices of the service: facts that need someone. */
 export class Notices {
   readonly #api: Transport;
   constructor(api: Transport) {

@@ -200,7 +200,7 @@ export class Threads {
   }
 }
 
-/** Messages that wait for somebody to send them. */
+/** Messages that a person may still change and send. */
 export class Drafts {
   readonly #api: Transport;
   constructor(api: Transport) {

@@ -23,7 +23,7 @@ export declare class Erasures {
     /** Returns an erasure and what it has removed so far. */
     get(id: string, options?: RequestOptions): ApiPromise<Answer<"getErasure">>;
 }
-/** What is stored about an address. */
+/** Exports of all that is stored about an address. */
 export declare class Exports {
     #private;
     constructor(api: Transport);
@@ -46,7 +46,7 @@ export declare class AuditLog {
     /** Lists changes, newest first. */
     list(query?: Query<"listAuditLog">, options?: RequestOptions): List<Item<"listAuditLog">>;
 }
-/** What needs someone: the service's own notices. */
+/** Notices of the service: facts that need someone. */
 export declare class Notices {
     #private;
     constructor(api: Transport);

@@ -73,7 +73,7 @@ export declare class Threads {
     /** Deletes an internal note. */
     deleteNote(id: string, noteId: string, options?: RequestOptions): ApiPromise<Answer<"deleteNote">>;
 }
-/** Messages that wait for somebody to send them. */
+/** Messages that a person may still change and send. */
 export declare class Drafts {
     #private;
     constructor(api: Transport);

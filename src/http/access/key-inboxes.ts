@@ -17,7 +17,7 @@ const INBOX_OF: Readonly<Record<"inbox" | "thread" | "message", InboxOf>> = {
 
 /**
  * Keeps a key with `inboxIds` to its inboxes. It may use only routes that say how (`inboxes` of the route), so that a new route is
- * refused until somebody has decided.
+ * refused until it says so.
  * @throws AppError 403 for another route; 404 if what the path names is not in one of its inboxes
  */
 export async function requireInbox(

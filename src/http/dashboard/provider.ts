@@ -77,7 +77,7 @@ function backRoute({ db, config, sessionKey }: ProviderDeps, { client, rules }: 
         return page(reason, used);
       };
       const checks = keptChecks(request, sessionKey, now);
-      // Without the cookie, another page has sent the browser here with an answer of its own (login CSRF).
+      // Without the cookie, another page has sent the browser here with its own answer (login CSRF).
       if (checks === null) return refuse("This sign-in was not begun in this browser, or took too long.");
       const { search } = new URL(request.url, "http://localhost");
       try {

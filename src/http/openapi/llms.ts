@@ -44,7 +44,7 @@ export function llmsRoutes(deps: LlmsDeps): Route[] {
   ];
 }
 
-/** Returns the route of a text that is made at its first request. `headers`: more of them. */
+/** Returns the route of a page that is made at its first request. `headers`: more of them. */
 export function textRoute(
   path: string,
   operationId: string,
@@ -95,7 +95,7 @@ export function headingOf(text: string): string {
 }
 
 /** Returns the paragraph after the heading in one line. Empty if something else follows. */
-export function firstParagraph(text: string): string {
+function firstParagraph(text: string): string {
   const [, paragraph = ""] = text.split(/\n\n+/);
   // Without the links, because they are relative to the page.
   const plain = paragraph.replace(/\[([^\]]+)\]\([^)]*\)/g, "$1").replaceAll("\n", " ");

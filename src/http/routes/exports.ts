@@ -115,7 +115,7 @@ async function* itemsOf(deps: Parts, senderId: string, key: string, now: number)
   } while (place !== null);
 }
 
-/** How each table of the team's texts is read and shown. Null: the row was deleted since. */
+/** Readers of the tables that the team writes. Null: the row was deleted since. */
 const WRITTEN_ITEMS: Readonly<
   Record<keyof typeof WRITTEN, (db: Db, senderId: string, id: string) => Promise<Item | null>>
 > = {

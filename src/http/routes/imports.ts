@@ -85,7 +85,7 @@ const REASON = {
 };
 const FILE = `The body is a table (\`text/csv\`) or one JSON object per line (\`application/x-ndjson\`), in UTF-8 and of at most 256 MiB, with ${MAX_COLUMNS} columns and ${MAX_ROW_OCTETS / 1024} KiB per row. If it cannot be read to its end, nothing is imported. A project has at most ${MAX_IN_PROGRESS} imports in progress.`;
 
-/** Texts of the two imports. */
+/** Words and query of the two imports in the API document. */
 const KINDS = {
   contacts: {
     operationId: "importContacts",

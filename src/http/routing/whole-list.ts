@@ -20,7 +20,7 @@ export const AS_NDJSON = `With \`Accept: ${NDJSON}\`, the answer is the whole li
 export interface AnsweredList<Row, Item extends object> {
   /** The project or account whose list it is. */
   owner: string;
-  /** Reads at most `take` rows after a position. `stoppedAt`: position after which the list goes on if the rows end early. */
+  /** Reads at most `take` rows after a position. `stoppedAt`: position after which the list continues if the rows end early. */
   read(after: string | null, take: number): Promise<RowsRead<Row>>;
   show(row: Row): Item;
   position(row: Row): string;

@@ -8,7 +8,7 @@ interface PageOptions {
   /** HTML. */
   head?: string;
   headers?: Readonly<Record<string, string>>;
-  /** Language of the texts (BCP 47). */
+  /** Language of title and content (BCP 47). */
   lang?: string;
 }
 
