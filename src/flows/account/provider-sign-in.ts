@@ -106,7 +106,7 @@ async function newMember(
     await db.write(insertMember(member));
     return member;
   } catch (error) {
-    if (isBroken(error, "changed_since_read"))
+    if (isBroken(error, "too_many_records"))
       throw refuse(
         `The account has ${MAX_MEMBERS} members, and no room for ${email}. An owner can remove others.`,
       );

@@ -74,7 +74,7 @@ export async function takeUpload(
     createdAt: now,
   };
   await db.write(beginImport(begun, MAX_IN_PROGRESS)).catch((error: unknown) => {
-    throw isBroken(error, "changed_since_read") ? tooMany() : error;
+    throw isBroken(error, "too_many_records") ? tooMany() : error;
   });
   const within = withinLimits(senderId, ["storedOctets"], limitsOf(quotas, project.plan));
   let parts = 0;

@@ -1,6 +1,6 @@
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { type EntityOf, plain, table } from "../engine/columns.ts";
-import { requireGuard } from "../engine/guards.ts";
+import { requireGuard, requireRoom } from "../engine/guards.ts";
 
 /** The list that a file is imported into. */
 export const IMPORT_KINDS = ["contacts", "suppressions"] as const;
@@ -34,13 +34,12 @@ export type ImportCounts = Pick<Import, "created" | "updated" | "unchanged" | "f
 const IMPORTS = table<Import>("imports", COLUMNS);
 const IN_PROGRESS = "status IN ('uploading', 'running')";
 
-/** Returns the statements that begin an import. They break the guard `changed_since_read` if too many are in progress. */
+/** Returns the statements that begin an import. They break the guard `too_many_records` if too many are in progress. */
 export function beginImport(begun: Import, maxInProgress: number): Statement[] {
-  const few: Guard = {
-    sql: `(SELECT count(*) FROM imports WHERE sender_id = ? AND ${IN_PROGRESS}) < ?`,
-    args: [begun.senderId, maxInProgress],
-  };
-  return [requireGuard("changed_since_read", few), IMPORTS.insert(begun)];
+  return [
+    requireRoom(`imports WHERE sender_id = ? AND ${IN_PROGRESS}`, begun.senderId, maxInProgress),
+    IMPORTS.insert(begun),
+  ];
 }
 
 /** Returns the statement that ends the upload of a file. If the upload was given up meanwhile, it breaks `changed_since_read`. */

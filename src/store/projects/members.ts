@@ -1,7 +1,7 @@
 import { idCeiling } from "../../core/ids.ts";
 import { type Db, firstReturned, type Statement } from "../engine/client.ts";
 import { json, plain, table } from "../engine/columns.ts";
-import { requireGuard } from "../engine/guards.ts";
+import { requireRoom } from "../engine/guards.ts";
 import type { Place } from "../engine/place.ts";
 import { unassign } from "../threads/thread-changes.ts";
 
@@ -49,15 +49,11 @@ const LAST_OWNER = `(role = 'owner' AND status = 'active' AND NOT EXISTS (SELECT
 export const MAX_MEMBERS = 1000;
 
 /**
- * Returns the statements that make a member. If the account has as many as it may have, they break `changed_since_read`. If the
+ * Returns the statements that make a member. If the account has as many as it may have, they break `too_many_records`. If the
  * address has one, they break UNIQUE on `members.email`.
  */
 export function insertMember(member: Member): Statement[] {
-  const hasRoom = {
-    sql: "(SELECT COUNT(*) FROM members WHERE account_id = ?) < ?",
-    args: [member.accountId, MAX_MEMBERS],
-  };
-  return [requireGuard("changed_since_read", hasRoom), MEMBERS.insert(member)];
+  return [requireRoom("members WHERE account_id = ?", member.accountId, MAX_MEMBERS), MEMBERS.insert(member)];
 }
 
 /** Returns a member of the account; null if there is none with that id. */

@@ -162,7 +162,7 @@ function collectionRoutes({ db, mailLink }: MemberDeps): Route[] {
         const unrevoked = grant === null ? [] : [requireGuard("key_revoked", unrevokedGuard(grant))];
         await db.write([...unrevoked, ...insertMember(member), ...record(answer)]).catch((error: unknown) => {
           if (isBroken(error, "key_revoked")) throw invalidKey();
-          if (isBroken(error, "changed_since_read"))
+          if (isBroken(error, "too_many_records"))
             throw new AppError("conflict", `An account has at most ${MAX_MEMBERS} members.`);
           if (error instanceof ConstraintError && error.unique?.startsWith("members.") === true)
             throw new AppError("conflict", "A member has this address already.", {
