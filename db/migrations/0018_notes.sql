@@ -20,8 +20,8 @@ BEGIN
   UPDATE holdings SET stored_octets = stored_octets - 512 - octet_length(OLD.text) WHERE owner_id = OLD.sender_id;
 END;
 
--- Messages that wait for somebody to send them. item: JSON, the fields of a send item. thread_id: the thread that it answers.
--- version: counts the changes, so that nobody sends what they have not seen.
+-- Messages that wait until a person sends them. item: JSON, the fields of a send item. thread_id: the thread that it answers.
+-- version: counts the changes, so that a person sends only what they have seen.
 CREATE TABLE drafts (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL REFERENCES senders (id),

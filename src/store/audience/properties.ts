@@ -15,7 +15,7 @@ export interface ContactProperty extends PropertyShape {
   id: string;
   senderId: string;
   type: PropertyType;
-  /** What a template gets for a contact without a value; null: nothing. */
+  /** The value that a template gets for a contact without one; null: none. */
   fallback: PropertyValue | null;
   createdAt: number;
   updatedAt: number;

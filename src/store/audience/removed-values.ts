@@ -14,8 +14,8 @@ interface MarkedRow {
 }
 
 /**
- * Removes the values of a property, or the choices of a topic, that was deleted before a time from the next contacts, and after
- * the last of them the property or topic itself. Returns false if there is none.
+ * Removes the values of a deleted property, or the choices of a deleted topic, from the next contacts. After the last contact, it
+ * removes the property or topic itself. Returns false if none was deleted before the time.
  * @param before milliseconds
  * @param rows contacts of one write
  */

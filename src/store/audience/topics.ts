@@ -85,8 +85,8 @@ export function markTopic(db: Db, senderId: string, id: string, now: number): Pr
 }
 
 /**
- * Returns SQL of whether an address does not get a topic: it has chosen so, nobody gets the topic who has not chosen it, or the
- * topic is gone.
+ * Returns SQL of whether an address does not get a topic. It does not if the topic is gone, or if it has left the topic or all
+ * mail. A topic that its readers must choose goes only to those who have.
  * @param sender SQL of the project
  * @param key SQL of the address key
  * @param topic SQL of the topic's id

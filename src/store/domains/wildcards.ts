@@ -3,11 +3,11 @@ import { type Domain, DOMAINS } from "./domains.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { requireGuard } from "../engine/guards.ts";
 
-// A domain with a wildcard stands for every name below it that its account has not registered.
+// A domain with a wildcard includes every name below it that its account has not registered.
 
 /**
- * Returns SQL for the id of the project's domain that mail from a name belongs to: the domain of that very name, or the one whose
- * wildcard has it. Parameters are SQL of the account, the project and the name.
+ * Returns SQL for the id of the project's domain that mail from a name belongs to. It is the domain of that very name, or else the
+ * one whose wildcard has it. Parameters are SQL of the account, the project and the name.
  */
 export function domainOfName(of: { account: string; project: string; name: string }): string {
   const { account, project, name } = of;
@@ -91,8 +91,8 @@ export function requireWildcard(id: string): Statement {
 }
 
 /**
- * Returns the statements that undo their write if an owner's record is in the way of the domain's wildcard: `wildcard_in_the_way`
- * if it is at the wildcard itself, `inboxes_below` if the wildcard no longer has the name of an inbox because of it.
+ * Returns the statements that undo their write if an owner's record is in the way of the domain's wildcard.
+ * `wildcard_in_the_way`: it is at the wildcard itself. `inboxes_below`: it would take the name of an inbox from the wildcard.
  * @param branch the name directly below the domain at or above the record (`branchOf`); null at the domain and its wildcard
  */
 export function besideWildcard(

@@ -12,7 +12,7 @@ export const MAX_DRAFTS = 500;
 /** Characters of the text that a list shows. */
 const PREVIEW_CHARS = 200;
 
-/** A message that waits for somebody to send it. Times in milliseconds. */
+/** A message that waits until a person sends it. Times in milliseconds. */
 export interface Draft {
   id: string;
   senderId: string;

@@ -113,11 +113,11 @@ export async function eraseFromAnswers(
   return last === undefined ? null : [last.endpoint, last.key];
 }
 
-/** Tables whose rows have texts of the team, with the column of the text. */
+/** Tables of what the team has written, with the column that has it. */
 export const WRITTEN = { thread_notes: "text", drafts: "item" } as const;
 
 /**
- * Returns which of the next rows of a table of the team's texts name the address, and the place of the last row.
+ * Returns which of the next rows of such a table name the address, and the place of the last row.
  * @param taking also rows of threads in which the address takes part
  */
 export async function writtenNaming(
@@ -138,12 +138,12 @@ export async function writtenNaming(
   return { ids: found.map(({ id }) => id), next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
 }
 
-/** Returns the pattern of an address in a text, where it is not a part of a longer one. */
+/** Returns the pattern of an address that is not a part of a longer one. */
 function wholeAddress(key: string): RegExp {
   return new RegExp(`(?<![\\w.+-])${RegExp.escape(key)}(?![\\w-]|\\.\\w)`, "i");
 }
 
-/** Erases the next rows of a table of the team's texts that name the address, and returns the place of the last row. */
+/** Erases those of the next rows of such a table that name the address, and returns the place of the last row. */
 export async function eraseFromWritten(
   db: Db,
   table: keyof typeof WRITTEN,

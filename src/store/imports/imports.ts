@@ -3,8 +3,7 @@ import { type EntityOf, plain, table } from "../engine/columns.ts";
 import { requireGuard, requireRoom } from "../engine/guards.ts";
 
 /** The list that a file is imported into. */
-export const IMPORT_KINDS = ["contacts", "suppressions"] as const;
-export type ImportKind = (typeof IMPORT_KINDS)[number];
+export type ImportKind = "contacts" | "suppressions";
 
 const COLUMNS = {
   id: plain<string>("id"),
@@ -42,7 +41,7 @@ export function beginImport(begun: Import, maxInProgress: number): Statement[] {
   ];
 }
 
-/** Returns the statement that ends the upload of a file. If the upload was given up meanwhile, it breaks `changed_since_read`. */
+/** Returns the statement that ends the upload of a file. If the upload was given up in the meantime, it breaks `changed_since_read`. */
 export function startImport(id: string, rows: number, parts: number, now: number): Statement[] {
   const guard: Guard = {
     sql: "EXISTS (SELECT 1 FROM imports WHERE id = ? AND status = 'uploading')",

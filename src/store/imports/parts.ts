@@ -18,7 +18,7 @@ export interface PartPlace {
 }
 
 /**
- * Stores a part of an upload. Returns false if the upload was given up meanwhile.
+ * Stores a part of an upload. Returns false if the upload was given up in the meantime.
  * @param within statements that undo the write over the project's stored octets
  */
 export async function insertPart(

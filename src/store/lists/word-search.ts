@@ -25,7 +25,7 @@ export interface Candidate extends SummaryRow {
 /** Candidates from a place on. */
 export interface Candidates {
   rows: Candidate[];
-  /** Where the search continues; null: there are no more. */
+  /** The place at which the search continues; null: there are no more. */
   next: number | null;
 }
 

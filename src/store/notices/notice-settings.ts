@@ -2,7 +2,7 @@ import type { NoticeKind } from "../../core/notices/kinds.ts";
 import type { Db, Statement } from "../engine/client.ts";
 import { inForce } from "../projects/suppressions.ts";
 
-/** Who gets an account's notices. */
+/** The recipients of an account's notices. */
 export interface NoticeSettings {
   /** Addresses. */
   to: readonly string[];
