@@ -32,6 +32,8 @@ export type ImportCounts = Pick<Import, "created" | "updated" | "unchanged" | "f
 
 const IMPORTS = table<Import>("imports", COLUMNS);
 const IN_PROGRESS = "status IN ('uploading', 'running')";
+/** The condition of the partial index, so that chores do not read the imports whose results are kept. */
+const NOT_DONE = "imports INDEXED BY imports_open WHERE status <> 'done'";
 
 /** Returns the statements that begin an import. They break the guard `too_many_records` if too many are in progress. */
 export function beginImport(begun: Import, maxInProgress: number): Statement[] {
@@ -73,8 +75,9 @@ export function getImport(db: Db, senderId: string, id: string): Promise<Import 
 export function nextImports(db: Db, limit: number): Promise<Import[]> {
   return IMPORTS.all(
     db,
-    `WHERE id IN (SELECT min(i.id) FROM imports i JOIN senders p ON p.id = i.sender_id AND p.deleted_at IS NULL
-      WHERE i.status = 'running' GROUP BY i.sender_id ORDER BY min(i.touched_at) LIMIT ?)`,
+    `WHERE id IN (SELECT min(i.id) FROM (SELECT * FROM ${NOT_DONE} AND status = 'running') i
+      JOIN senders p ON p.id = i.sender_id AND p.deleted_at IS NULL
+      GROUP BY i.sender_id ORDER BY min(i.touched_at) LIMIT ?)`,
     [limit],
   );
 }
@@ -97,8 +100,8 @@ export function countPart(id: string, counts: ImportCounts, now: number): Statem
  */
 export async function oldImport(db: Db, quietSince: number, before: number): Promise<string | null> {
   const row = await db.first<{ id: string }>(
-    `SELECT id FROM imports WHERE status = 'dropped' OR (status = 'uploading' AND touched_at < ?) OR created_at < ?
-      LIMIT 1`,
+    `SELECT id FROM ${NOT_DONE} AND (status = 'dropped' OR (status = 'uploading' AND touched_at < ?))
+      UNION ALL SELECT id FROM imports WHERE id = (SELECT min(id) FROM imports) AND created_at < ? LIMIT 1`,
     [quietSince, before],
   );
   return row?.id ?? null;
