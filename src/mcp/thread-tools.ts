@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { INVITATION_ANSWERS } from "../core/messages/invitation.ts";
 import { addressesInput, choiceInput, flagInput, MAIL, PAGE, textInput, without } from "./inputs.ts";
 import { idIn, type Tool, withQuery } from "./tool.ts";
 
@@ -25,15 +26,7 @@ export const THREAD_TOOLS: readonly Tool[] = [
     run: (call, args) =>
       call({
         method: "GET",
-        path: withQuery("/v1/threads", args, [
-          "inboxId",
-          "text",
-          "q",
-          "unread",
-          "archived",
-          "limit",
-          "cursor",
-        ]),
+        path: withQuery("/v1/threads", args),
       }),
   },
   {
@@ -59,8 +52,7 @@ export const THREAD_TOOLS: readonly Tool[] = [
       html: textInput("The html."),
       messageId: textInput("The message to answer, `msg_…`."),
       replyAll: flagInput("Also answers its other recipients."),
-      // The names of the answers, as in core/messages/invitation.
-      invitation: choiceInput("accepted", "tentative", "declined"),
+      invitation: choiceInput(...INVITATION_ANSWERS),
       cc: addressesInput("Further copies."),
     },
     required: ["threadId"],
@@ -145,7 +137,6 @@ export const THREAD_TOOLS: readonly Tool[] = [
     input: { threadId: textInput("Only drafts of this conversation."), ...PAGE },
     readOnly: true,
     strangersWords: MAIL,
-    run: (call, args) =>
-      call({ method: "GET", path: withQuery("/v1/drafts", args, ["threadId", "limit", "cursor"]) }),
+    run: (call, args) => call({ method: "GET", path: withQuery("/v1/drafts", args) }),
   },
 ];

@@ -99,9 +99,9 @@ export function idIn(args: Args, name: string, kind: keyof typeof SOURCES): stri
   throw new ArgumentError(`"${name}" must be an id that begins with "${kind}_", as ${SOURCES[kind]}.`);
 }
 
-/** Returns the path with those arguments as its query that are given. */
-export function withQuery(path: string, args: Args, names: readonly string[]): string {
+/** Returns the path with the arguments as its query. */
+export function withQuery(path: string, args: Args): string {
   const query = new URLSearchParams();
-  for (const name of names) if (args[name] !== undefined) query.set(name, String(args[name]));
+  for (const [name, value] of Object.entries(args)) if (value !== undefined) query.set(name, String(value));
   return query.size === 0 ? path : `${path}?${query}`;
 }

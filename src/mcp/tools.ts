@@ -11,20 +11,6 @@ const MAX_WAIT_SECONDS = 60;
 const REPLIES = "addresses and replies of other people's mail servers";
 const RECORDS = "DNS records published by other people";
 
-const SEARCH = [
-  "text",
-  "q",
-  "status",
-  "direction",
-  "from",
-  "to",
-  "tag",
-  "after",
-  "before",
-  "limit",
-  "cursor",
-];
-
 /** The tools, in the order in which an agent uses them. */
 export const TOOLS: readonly Tool[] = [
   {
@@ -76,7 +62,7 @@ export const TOOLS: readonly Tool[] = [
     input: { domainId: textInput("Only inboxes of this domain.") },
     readOnly: true,
     strangersWords: null,
-    run: (call, args) => call({ method: "GET", path: withQuery("/v1/inboxes", args, ["domainId"]) }),
+    run: (call, args) => call({ method: "GET", path: withQuery("/v1/inboxes", args) }),
   },
   {
     name: "create_inbox",
@@ -101,7 +87,7 @@ export const TOOLS: readonly Tool[] = [
     input: PAGE,
     readOnly: true,
     strangersWords: null,
-    run: (call, args) => call({ method: "GET", path: withQuery("/v1/rules", args, ["limit", "cursor"]) }),
+    run: (call, args) => call({ method: "GET", path: withQuery("/v1/rules", args) }),
   },
   {
     name: "try_rules",
@@ -158,7 +144,7 @@ export const TOOLS: readonly Tool[] = [
     },
     readOnly: true,
     strangersWords: MAIL,
-    run: (call, args) => call({ method: "GET", path: withQuery("/v1/emails", args, SEARCH) }),
+    run: (call, args) => call({ method: "GET", path: withQuery("/v1/emails", args) }),
   },
   {
     name: "verify_domain",
@@ -188,7 +174,7 @@ export const TOOLS: readonly Tool[] = [
     run: (call, args) =>
       call({
         method: "GET",
-        path: withQuery("/v1/suppressions", args, ["email", "reason", "limit", "cursor"]),
+        path: withQuery("/v1/suppressions", args),
       }),
   },
   {
@@ -204,16 +190,14 @@ export const TOOLS: readonly Tool[] = [
     },
     readOnly: true,
     strangersWords: REPLIES,
-    run: (call, args) =>
-      call({ method: "GET", path: withQuery("/v1/notices", args, ["ended", "seen", "limit", "cursor"]) }),
+    run: (call, args) => call({ method: "GET", path: withQuery("/v1/notices", args) }),
   },
 ];
 
 async function waitForEmail(call: CallApi, args: Args): Promise<ToolAnswer> {
   const { timeoutSeconds = 30, ...filter } = args;
   const query = { ...filter, direction: "inbound", limit: 1, wait: timeoutSeconds };
-  const path = withQuery("/v1/emails", query, ["to", "from", "q", "after", "direction", "limit", "wait"]);
-  const page = await call({ method: "GET", path });
+  const page = await call({ method: "GET", path: withQuery("/v1/emails", query) });
   if (page.status !== 200) return page;
   const [first] = page.body.data as { id: string }[];
   if (first === undefined) return { status: 200, body: { found: false } };
