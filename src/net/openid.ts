@@ -9,7 +9,7 @@ export interface OpenIdClient {
   clientSecret: string | null;
 }
 
-/** What the browser brings back to prove that it is the one that began. */
+/** The values that a browser brings back to prove that it began the sign-in. */
 export interface OpenIdChecks {
   state: string;
   nonce: string;

@@ -45,7 +45,7 @@ export type Condition =
   | { join: "all" | "any" | "not"; of: readonly Condition[] }
   | { subject: Subject; op: Operator; value: PropertyValue | null };
 
-/** The properties and topics that a filter may name, and the time at which it is asked, milliseconds. */
+/** The properties and topics that a filter may name, and the time of the question, milliseconds. */
 export interface FilterContext {
   shapes: readonly PropertyShape[];
   topics: readonly TopicShape[];

@@ -9,7 +9,7 @@ export const COSTLY_WORK = {
   lookups: { total: 32, perOwner: 4, maxWaiting: 1000 },
   /** Messages that are made or read without being sent. */
   content: { total: 32, perOwner: 8, maxWaiting: 2000 },
-  /** Files that are read while they arrive. None waits, because its connection would be closed meanwhile. */
+  /** Files that are read while they arrive. None waits, because its connection would be closed before its turn. */
   uploads: { total: 8, perOwner: 2, maxWaiting: 0 },
 } as const satisfies Readonly<Record<string, AdmissionLimits>>;
 

@@ -1,7 +1,7 @@
 import { invalid } from "../errors.ts";
 import { DAY_MS } from "../time/units.ts";
 
-/** Where a thread is listed. */
+/** The folders of threads. Each thread is in one. */
 export const FOLDERS = ["inbox", "spam", "trash", "snoozed"] as const;
 export type Folder = (typeof FOLDERS)[number];
 

@@ -1,12 +1,12 @@
 import { normalizeAddress } from "../addresses.ts";
 
 /**
- * How far a program may act on what a received message asks for, from the least. `blocked` and `allowed` are for lists of senders.
+ * How far a program may act on what a received message asks for, from the least. `blocked` and `allowed` come from lists of senders.
  */
 export const TRUSTS = ["blocked", "unauthenticated", "authenticated", "known", "allowed"] as const;
 export type Trust = (typeof TRUSTS)[number];
 
-/** What is known about the author in a received message's header From, without the address itself. */
+/** The facts about the author in a received message's From, without the address. */
 export interface SenderFacts {
   /** True if DMARC proves the domain of that very address. */
   authenticated: boolean;

@@ -4,7 +4,7 @@ import { AddressList } from "../messages/address-input.ts";
 import { decisiveFieldIssues } from "../messages/decisive-fields.ts";
 import { SendItem } from "../messages/send-item.ts";
 
-/** The fields of a draft: those of a send item, as far as they are written yet. */
+/** The fields of a draft: those of a send item, none of them required. */
 export const DraftItem = Type.Object({
   ...Type.Partial(SendItem).properties,
   to: Type.Optional(AddressList()),

@@ -20,7 +20,7 @@ export async function usedAddresses(db: Db, inboxAddress: string, parent: Parent
 
 /**
  * Returns the address that answers a message: the inbox's, or for a catch-all the one that was written to. Of several, the header's
- * comes first, because a recipient in Bcc is nobody's business.
+ * comes first, because an answer must not reveal a recipient in Bcc.
  * @param used see `usedAddresses`
  * @throws AppError 409 if a catch-all no longer knows the address
  */

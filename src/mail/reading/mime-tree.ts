@@ -27,7 +27,7 @@ export interface UnreadRest {
 /** The parts of a message that were read. */
 export interface ReadTree {
   spans: ReadonlyMap<MimePart, Span>;
-  /** Where a limit ended the reading, and which; null if all parts were read. */
+  /** The rest that a limit left unread; null if all parts were read. */
   rest: UnreadRest | null;
 }
 
