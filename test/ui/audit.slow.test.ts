@@ -1,60 +1,47 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { Page } from "playwright-core";
+import { expect } from "bun:test";
 import { brokenPages } from "../support/axe.ts";
-import { actionsOn, BROWSER_MS, CHROMIUM, startBrowser, type TestBrowser } from "../support/browser.ts";
-import { startService, type TestService } from "../support/service.ts";
+import { browserTest, dashboard, WIDE } from "../support/dashboard.ts";
 
-setDefaultTimeout(BROWSER_MS);
-const browserTest = test.skipIf(CHROMIUM === null);
-
-let service: TestService;
-let browser: TestBrowser;
-let page: Page;
-beforeAll(async () => {
-  if (CHROMIUM === null) return;
-  [service, browser] = await Promise.all([startService(), startBrowser()]);
-  const { body } = await service.call("POST", "/v1/templates", {
-    slug: "welcome",
-    name: "Welcome",
-    subject: "Hello",
-    text: "x",
-  });
-  await service.call("PATCH", `/v1/templates/${body.id}`, { subject: "Hello again" });
-  ({ page } = await browser.visit(service.url, "/audit", {
-    key: service.accountKey,
-    viewport: { width: 1440, height: 900 },
-  }));
+const ui = dashboard({
+  async prepare() {
+    const { body } = await ui.service.call("POST", "/v1/templates", {
+      slug: "welcome",
+      name: "Welcome",
+      subject: "Hello",
+      text: "x",
+    });
+    await ui.service.call("PATCH", `/v1/templates/${body.id}`, { subject: "Hello again" });
+  },
+  path: "/audit",
+  viewport: WIDE,
 });
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-});
-
-const { see } = actionsOn(() => page);
+const { see } = ui;
 
 browserTest("the audit log shows who changed what, and a change its fields before and after", async () => {
   await see("Template created");
-  await page.getByText("Template updated").first().click();
-  const row = page.getByRole("row", { name: /subject/ });
+  await ui.page.getByText("Template updated").first().click();
+  const row = ui.page.getByRole("row", { name: /subject/ });
   await row.waitFor();
   expect(await row.getByRole("cell").allTextContents()).toEqual(["Hello", "Hello again"]);
 });
 
 browserTest("the audit log is filtered by who made the change, and by what changed", async () => {
-  await page.goto(`${service.url}/audit`);
-  await page.getByRole("link", { name: "The service" }).click();
-  await page.getByText("Template created").first().waitFor({ state: "detached" });
-  await page.goto(`${service.url}/audit?target=template`);
+  await ui.go("/audit");
+  await ui.page.getByRole("link", { name: "The service" }).click();
+  await ui.page.getByText("Template created").first().waitFor({ state: "detached" });
+  await ui.go("/audit?target=template");
   await see("Template created");
-  expect(await page.getByText("Project created").count()).toBe(0);
+  expect(await ui.page.getByText("Project created").count()).toBe(0);
 });
 
 browserTest("WCAG AA holds on the audit log, light and dark, wide and narrow", async () => {
-  const { page: other, context } = await browser.visit(service.url, "/", { key: service.accountKey });
-  const { body } = await service.call("GET", "/v1/audit-log?action=template.update", undefined, {
-    key: service.accountKey,
+  const { page: other, context } = await ui.browser.visit(ui.service.url, "/", {
+    key: ui.service.accountKey,
   });
-  const broken = await brokenPages(other, service.url, [
+  const { body } = await ui.service.call("GET", "/v1/audit-log?action=template.update", undefined, {
+    key: ui.service.accountKey,
+  });
+  const broken = await brokenPages(other, ui.service.url, [
     ["/audit", "Template created"],
     [`/audit/${body.data[0].id}`, "Hello again"],
   ]);

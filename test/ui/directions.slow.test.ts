@@ -1,19 +1,8 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { BROWSER_MS, CHROMIUM, startBrowser, type TestBrowser } from "../support/browser.ts";
-import { SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
+import { expect } from "bun:test";
+import { SERVICE_DOMAIN } from "../support/service.ts";
+import { browserTest, dashboard } from "../support/dashboard.ts";
 
-setDefaultTimeout(BROWSER_MS);
-
-let service: TestService;
-let browser: TestBrowser;
-beforeAll(async () => {
-  if (CHROMIUM === null) return;
-  [service, browser] = await Promise.all([startService(), startBrowser()]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-});
+const ui = dashboard();
 
 const SUBJECTS = [
   ["left to right", "Your order is ready to be collected at the shop. "],
@@ -31,9 +20,9 @@ const SHOWN_BEGINNINGS = `[...document.querySelectorAll(".subject-cell")].map((c
   return isCut && letter.left >= box.left - 1 && letter.right <= box.right + 1;
 })`;
 
-test.skipIf(CHROMIUM === null)("a long subject shows its beginning, whatever its direction", async () => {
+browserTest("a long subject shows its beginning, whatever its direction", async () => {
   for (const [, words] of SUBJECTS) {
-    const { status } = await service.call("POST", "/v1/emails", {
+    const { status } = await ui.service.call("POST", "/v1/emails", {
       from: `hello@onboarding.${SERVICE_DOMAIN}`,
       to: `delivered@simulator.${SERVICE_DOMAIN}`,
       subject: words.repeat(10).trim(),
@@ -41,7 +30,7 @@ test.skipIf(CHROMIUM === null)("a long subject shows its beginning, whatever its
     });
     expect(status).toBe(202);
   }
-  const { page } = await browser.visit(service.url, "/messages", { key: service.accountKey });
+  const { page } = await ui.browser.visit(ui.service.url, "/messages", { key: ui.service.accountKey });
   await page
     .locator(".subject-cell")
     .nth(SUBJECTS.length - 1)

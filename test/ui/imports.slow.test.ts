@@ -1,32 +1,8 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import {
-  BROWSER_MS,
-  CHROMIUM,
-  NO_FAULTS,
-  startBrowser,
-  type TestBrowser,
-  type Visit,
-} from "../support/browser.ts";
-import { startService, type TestService } from "../support/service.ts";
+import { expect } from "bun:test";
+import { NO_FAULTS, type Visit } from "../support/browser.ts";
+import { browserTest, dashboard } from "../support/dashboard.ts";
 
-setDefaultTimeout(BROWSER_MS);
-const browserTest = test.skipIf(CHROMIUM === null);
-
-let service: TestService;
-let browser: TestBrowser;
-let visit: Visit;
-beforeAll(async () => {
-  if (CHROMIUM === null) return;
-  [service, browser] = await Promise.all([startService({}), startBrowser()]);
-  visit = await browser.visit(service.url, "/contacts", {
-    key: service.accountKey,
-    viewport: { width: 1280, height: 800 },
-  });
-});
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-});
+const ui = dashboard({ path: "/contacts" });
 
 const CONTACTS =
   "email,first_name,last_name,unsubscribed,plan\nana@x.test,Ana,Lind,false,pro\nben@x.test,,,true,\nnobody,,,,\n";
@@ -44,21 +20,21 @@ for (const [list, file, form, texts] of [
   browserTest(
     `a file of ${list} is shown before it is imported, and its results and the list can be saved`,
     async () => {
-      const { page } = visit;
-      await page.goto(`${service.url}/${list}`);
+      const { page } = ui.visit;
+      await page.goto(`${ui.service.url}/${list}`);
       await page.getByRole("link", { name: "Import", exact: true }).click();
       await page
         .getByLabel("File")
         .setInputFiles({ name: "list.csv", mimeType: "text/csv", buffer: Buffer.from(file) });
       for (const text of [`A file of ${form}.`, ...texts]) await page.getByText(text).first().waitFor();
-      if (process.env.SHOTS !== undefined) await shots(visit, `import-${list}`);
-      expect((await service.call("GET", `/v1/${list}`)).body.data).toEqual([]);
+      if (process.env.SHOTS !== undefined) await shots(ui.visit, `import-${list}`);
+      expect((await ui.service.call("GET", `/v1/${list}`)).body.data).toEqual([]);
       await page
         .getByRole("dialog")
         .getByRole("button", { name: `Import ${list}` })
         .click();
       await page.getByText("Done").first().waitFor();
-      if (process.env.SHOTS !== undefined) await shots(visit, `import-${list}-done`);
+      if (process.env.SHOTS !== undefined) await shots(ui.visit, `import-${list}-done`);
       const [results] = await Promise.all([
         page.waitForEvent("download"),
         page.getByRole("button", { name: "Save results" }).click(),
@@ -70,7 +46,7 @@ for (const [list, file, form, texts] of [
         page.getByRole("button", { name: "Export" }).click(),
       ]);
       expect(await Bun.file(await saved.path()).text()).toContain("@x.test");
-      expect(visit.faults).toEqual(NO_FAULTS);
+      expect(ui.visit.faults).toEqual(NO_FAULTS);
     },
   );
 

@@ -1,52 +1,24 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Page } from "playwright-core";
+import { describe, expect } from "bun:test";
 import { brokenPages, brokenRules } from "../support/axe.ts";
-import {
-  actionsOn,
-  BROWSER_MS,
-  CHROMIUM,
-  NO_FAULTS,
-  startBrowser,
-  type TestBrowser,
-  type Visit,
-} from "../support/browser.ts";
-import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
-
-setDefaultTimeout(BROWSER_MS);
-const browserTest = test.skipIf(CHROMIUM === null);
+import { receivingInboxes, SERVICE_DOMAIN } from "../support/service.ts";
+import { NO_FAULTS } from "../support/browser.ts";
+import { browserTest, dashboard, WIDE } from "../support/dashboard.ts";
 
 const FROM = { email: `hello@onboarding.${SERVICE_DOMAIN}`, name: "Acme" };
 const SIMULATOR = `simulator.${SERVICE_DOMAIN}`;
 
-let service: TestService;
-let browser: TestBrowser;
-let visit: Visit;
-let page: Page;
-beforeAll(async () => {
-  if (CHROMIUM === null) return;
-  [service, browser] = await Promise.all([startService(), startBrowser()]);
-  visit = await browser.visit(service.url, "/", {
-    key: service.accountKey,
-    viewport: { width: 1440, height: 900 },
-  });
-  ({ page } = visit);
-});
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-});
+const ui = dashboard({ path: "/", viewport: WIDE });
 
-const go = (path: string) => page.goto(service.url + path);
-const { see, press, follow, fill } = actionsOn(() => page);
+const { go, see, press, follow, fill } = ui;
 
 /** Sends a message over the API. Returns its id. */
 const send = (to: string, subject: string, more: object = {}) =>
-  service.send({ from: FROM, to, subject, text: "Hello", ...more });
+  ui.service.send({ from: FROM, to, subject, text: "Hello", ...more });
 
 describe("the dashboard", () => {
   browserTest("ticks a first step on Home as soon as it is done", async () => {
     // A domain below the service's own name is verified from the start, which is no step of the user.
-    await service.call("POST", "/v1/domains", { domain: `inbox.${SERVICE_DOMAIN}` });
+    await ui.service.call("POST", "/v1/domains", { domain: `inbox.${SERVICE_DOMAIN}` });
     await go("/");
     await see("0 of 5");
     await send(`delivered@${SIMULATOR}`, "First");
@@ -57,34 +29,34 @@ describe("the dashboard", () => {
   browserTest("sends a message from the compose window, and shows the send as code", async () => {
     await go("/messages");
     await see("First");
-    await page.keyboard.press("c");
+    await ui.page.keyboard.press("c");
     await fill("To", `Ana <delivered@${SIMULATOR}>`);
     await fill("Subject", "From the window");
     await fill("Text", "It's written here.");
-    await page.getByRole("tab", { name: "curl" }).click();
+    await ui.page.getByRole("tab", { name: "curl" }).click();
     await see(/curl http.*\/v1\/emails/);
-    await page.getByRole("tab", { name: "TypeScript" }).click();
+    await ui.page.getByRole("tab", { name: "TypeScript" }).click();
     await see(/client\.emails\.send/);
     await press("Send message");
-    await page.waitForURL(/\/messages\/msg_\w+$/);
+    await ui.page.waitForURL(/\/messages\/msg_\w+$/);
     await see("Delivered by the simulator");
-    expect((await service.call("GET", "/v1/emails?q=window")).body.data).toHaveLength(1);
+    expect((await ui.service.call("GET", "/v1/emails?q=window")).body.data).toHaveLength(1);
   });
 
   browserTest("shows its content before its script runs, and takes up what is typed meanwhile", async () => {
     const script = "**/ui/assets/main-*.js";
     const held = Promise.withResolvers<void>();
-    await page.route(script, async (route) => {
+    await ui.page.route(script, async (route) => {
       await held.promise;
       await route.continue();
     });
     const opened = go("/messages");
     await see("From the window");
-    await page.getByRole("searchbox").fill("window");
+    await ui.page.getByRole("searchbox").fill("window");
     held.resolve();
     await opened;
-    await page.waitForURL(/q=window/);
-    await page.unroute(script);
+    await ui.page.waitForURL(/q=window/);
+    await ui.page.unroute(script);
   });
 
   browserTest("shows the API's words at the field that it refuses", async () => {
@@ -94,7 +66,9 @@ describe("the dashboard", () => {
     await fill("Subject", "Refused");
     await fill("Text", "x");
     await press("Send message");
-    const error = page.locator(".field.invalid").filter({ has: page.getByLabel("From", { exact: true }) });
+    const error = ui.page
+      .locator(".field.invalid")
+      .filter({ has: ui.page.getByLabel("From", { exact: true }) });
     expect(await error.locator(".field-error").textContent()).toContain("elsewhere.example");
   });
 
@@ -106,7 +80,7 @@ describe("the dashboard", () => {
       await see("Filler 59");
       await send(`delivered@${SIMULATOR}`, "Newest of all");
       await see("Newest of all");
-      await page.locator(".list-scroll").evaluate((list: { scrollTop: number }) => {
+      await ui.page.locator(".list-scroll").evaluate((list: { scrollTop: number }) => {
         list.scrollTop = 600;
       });
       await send(`delivered@${SIMULATOR}`, "Even newer");
@@ -117,24 +91,24 @@ describe("the dashboard", () => {
 
   browserTest("answers why a message bounced, and what to do", async () => {
     const id = await send(`bounced@${SIMULATOR}`, "To nobody");
-    await service.message(id, "bounced");
+    await ui.service.message(id, "bounced");
     await go("/messages?status=bounced");
     await see("To nobody");
-    await page.keyboard.press("j");
-    await page.locator(".row:focus").press("Enter");
-    await page.waitForURL(new RegExp(id));
-    await page.getByRole("region", { name: "Why" }).waitFor();
+    await ui.page.keyboard.press("j");
+    await ui.page.locator(".row:focus").press("Enter");
+    await ui.page.waitForURL(new RegExp(id));
+    await ui.page.getByRole("region", { name: "Why" }).waitFor();
     await see(/550 5\.1\.1/);
-    await page.getByRole("tab", { name: "SMTP" }).click();
+    await ui.page.getByRole("tab", { name: "SMTP" }).click();
     await see(/Try 1 to/);
-    await page.keyboard.press("Escape");
-    await page.waitForURL(/\/messages\?status=bounced$/);
+    await ui.page.keyboard.press("Escape");
+    await ui.page.waitForURL(/\/messages\?status=bounced$/);
   });
 
   browserTest("does not offer to read again what does not exist", async () => {
     await go("/messages/msg_01hzy8");
     await see("No such message.");
-    expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
+    expect(await ui.page.getByRole("button", { name: "Try again" }).count()).toBe(0);
   });
 
   browserTest(
@@ -143,13 +117,13 @@ describe("the dashboard", () => {
       const html = `<h1>Shown in a frame</h1><img src="https://pixel.example/o.png">`;
       const id = await send(`delivered@${SIMULATOR}`, "With html", { html });
       await go(`/messages/${id}`);
-      await page.frameLocator("iframe").getByText("Shown in a frame").waitFor();
+      await ui.page.frameLocator("iframe").getByText("Shown in a frame").waitFor();
       await press("Phone");
-      expect((await page.locator("iframe").boundingBox())?.width).toBeLessThan(400);
-      expect(await page.locator("iframe").getAttribute("src")).toContain("images=0");
-      await page.getByLabel("Load remote images").check();
-      expect(await page.locator("iframe").getAttribute("src")).toContain("images=1");
-      await page.frameLocator("iframe").getByText("Shown in a frame").waitFor();
+      expect((await ui.page.locator("iframe").boundingBox())?.width).toBeLessThan(400);
+      expect(await ui.page.locator("iframe").getAttribute("src")).toContain("images=0");
+      await ui.page.getByLabel("Load remote images").check();
+      expect(await ui.page.locator("iframe").getAttribute("src")).toContain("images=1");
+      await ui.page.frameLocator("iframe").getByText("Shown in a frame").waitFor();
     },
   );
 
@@ -158,14 +132,16 @@ describe("the dashboard", () => {
     const id = await send(`delivered@${SIMULATOR}`, "Later", { scheduledAt: tomorrow });
     await go(`/messages/${id}`);
     await press("Reschedule");
-    await page.getByRole("dialog").getByRole("button", { name: "Reschedule" }).click();
-    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await ui.page.getByRole("dialog").getByRole("button", { name: "Reschedule" }).click();
+    await ui.page.getByRole("dialog").waitFor({ state: "detached" });
     await press("Cancel the send");
-    await page.getByRole("dialog").getByRole("button", { name: "Cancel the send" }).click();
+    await ui.page.getByRole("dialog").getByRole("button", { name: "Cancel the send" }).click();
     await see("It was canceled before its time.");
     await press("Send again");
     await press("Send message");
-    await page.waitForURL((url) => /^\/messages\/msg_\w+$/.test(url.pathname) && !url.pathname.endsWith(id));
+    await ui.page.waitForURL(
+      (url) => /^\/messages\/msg_\w+$/.test(url.pathname) && !url.pathname.endsWith(id),
+    );
     await see("Delivered by the simulator");
   });
 
@@ -173,13 +149,13 @@ describe("the dashboard", () => {
     await send(`delivered@${SIMULATOR}`, "A needle");
     await go("/messages");
     await see("A needle");
-    await page.keyboard.press("/");
-    await page.keyboard.type("needle");
-    await page.waitForURL(/q=needle/);
-    await page.getByText("Newest of all").waitFor({ state: "detached" });
-    await page.reload();
+    await ui.page.keyboard.press("/");
+    await ui.page.keyboard.type("needle");
+    await ui.page.waitForURL(/q=needle/);
+    await ui.page.getByText("Newest of all").waitFor({ state: "detached" });
+    await ui.page.reload();
     await see("A needle");
-    expect(await page.locator(".list .row").count()).toBe(1);
+    expect(await ui.page.locator(".list .row").count()).toBe(1);
   });
 
   browserTest(
@@ -189,12 +165,12 @@ describe("the dashboard", () => {
       await see("Live", true);
       const id = await send(`bounced@${SIMULATOR}`, "Bad news");
       await see(/550 5\.1\.1/);
-      expect(await page.getByText("Captured", { exact: true }).locator("visible=true").count()).toBe(1);
-      await page.keyboard.press("p");
+      expect(await ui.page.getByText("Captured", { exact: true }).locator("visible=true").count()).toBe(1);
+      await ui.page.keyboard.press("p");
       await see("Paused. New events are kept.");
       const later = await send(`bounced@${SIMULATOR}`, "More bad news");
-      const rowOf = (message: string) => page.locator(`.row[href="/messages/${message}"]`);
-      const more = page.getByRole("button", { name: /Continue \(\d+\)/ });
+      const rowOf = (message: string) => ui.page.locator(`.row[href="/messages/${message}"]`);
+      const more = ui.page.getByRole("button", { name: /Continue \(\d+\)/ });
       await more.waitFor();
       expect(await rowOf(later).count()).toBe(0);
       await more.click();
@@ -204,7 +180,7 @@ describe("the dashboard", () => {
   );
 
   browserTest("creates an inbox, simulates a message and answers it with a quotation", async () => {
-    await receivingInboxes(service, "in.test", []);
+    await receivingInboxes(ui.service, "in.test", []);
     await go("/inboxes");
     await follow("Create an inbox");
     await fill("Address", "help@in.test");
@@ -213,18 +189,18 @@ describe("the dashboard", () => {
     await fill("Subject", "Where is it?");
     await fill("Text", "I have waited for a week.");
     await press("Simulate message");
-    await page.waitForURL(/\/threads\/thr_/);
-    await page.getByPlaceholder("Write a reply").waitFor();
-    await page.keyboard.press("r");
-    await page.keyboard.type("It is on its way.");
+    await ui.page.waitForURL(/\/threads\/thr_/);
+    await ui.page.getByPlaceholder("Write a reply").waitFor();
+    await ui.page.keyboard.press("r");
+    await ui.page.keyboard.type("It is on its way.");
     await press("Send reply");
     await see("It is on its way.");
-    const { data } = (await service.call("GET", "/v1/emails?direction=outbound&q=Where")).body;
-    const reply = await service.message(data[0].id, "delivered");
+    const { data } = (await ui.service.call("GET", "/v1/emails?direction=outbound&q=Where")).body;
+    const reply = await ui.service.message(data[0].id, "delivered");
     expect(reply.text).toMatch(/^It is on its way\.\n\nOn .+, Ana wrote:\n> I have waited for a week\./);
     await press("Archive");
-    await page.waitForURL(/\/inboxes$/);
-    await page.getByText("Where is it?").waitFor({ state: "detached" });
+    await ui.page.waitForURL(/\/inboxes$/);
+    await ui.page.getByText("Where is it?").waitFor({ state: "detached" });
   });
 
   browserTest("offers to register the domain of a new inbox", async () => {
@@ -232,29 +208,29 @@ describe("the dashboard", () => {
     await fill("Address", "help@new.example");
     await press("Create inbox");
     await press("Add the domain new.example and create the inbox");
-    await page.getByRole("dialog").waitFor({ state: "detached" });
-    await page.getByRole("option", { name: "help@new.example" }).waitFor({ state: "attached" });
+    await ui.page.getByRole("dialog").waitFor({ state: "detached" });
+    await ui.page.getByRole("option", { name: "help@new.example" }).waitFor({ state: "attached" });
   });
 
   browserTest("shows nothing of another project after a switch", async () => {
-    const wide = { key: service.accountKey };
-    await service.call("POST", "/v1/senders", { name: "Other shop" }, wide);
+    const wide = { key: ui.service.accountKey };
+    await ui.service.call("POST", "/v1/senders", { name: "Other shop" }, wide);
     await go("/messages");
     await see("A needle");
-    await page.getByLabel("Project").first().selectOption({ label: "Other shop" });
+    await ui.page.getByLabel("Project").first().selectOption({ label: "Other shop" });
     await follow("Messages");
     await see("Messages that you send and receive appear here");
-    expect(await page.getByText("A needle").count()).toBe(0);
-    await page.getByLabel("Project").first().selectOption({ label: "Default" });
+    expect(await ui.page.getByText("A needle").count()).toBe(0);
+    await ui.page.getByLabel("Project").first().selectOption({ label: "Default" });
   });
 
   browserTest("signs in with a key, returns to the page that was asked for, and signs out", async () => {
-    const guest = await browser.visit(service.url, "/messages?status=bounced");
+    const guest = await ui.browser.visit(ui.service.url, "/messages?status=bounced");
     await guest.page.waitForURL(/\/sign-in\?next=/);
     await guest.page.getByLabel("API key").fill("pr_wrong");
     await guest.page.getByRole("button", { name: "Sign in" }).click();
     await guest.page.getByRole("button", { name: "Copy request id" }).waitFor();
-    await guest.page.getByLabel("API key").fill(service.projectKey);
+    await guest.page.getByLabel("API key").fill(ui.service.projectKey);
     await guest.page.getByRole("button", { name: "Sign in" }).click();
     await guest.page.waitForURL(/\/messages\?status=bounced$/);
     await guest.page.getByRole("button", { name: "Sign out" }).click();
@@ -265,30 +241,33 @@ describe("the dashboard", () => {
 
   browserTest("invites a person, who signs in with the mailed link and ends as the owner wants", async () => {
     await go("/people?create=1");
-    await page.getByLabel("Email address").fill("ben@example.com");
-    await page.getByRole("button", { name: "Send invitation" }).click();
-    await page.getByRole("heading", { name: "ben@example.com" }).waitFor();
-    const wide = { key: service.accountKey };
-    const { body: sent } = await service.call("GET", "/v1/emails?to=ben@example.com");
-    const { body: message } = await service.call("GET", `/v1/emails/${sent.data[0].id}`);
+    await ui.page.getByLabel("Email address").fill("ben@example.com");
+    await ui.page.getByRole("button", { name: "Send invitation" }).click();
+    await ui.page.getByRole("heading", { name: "ben@example.com" }).waitFor();
+    const wide = { key: ui.service.accountKey };
+    const { body: sent } = await ui.service.call("GET", "/v1/emails?to=ben@example.com");
+    const { body: message } = await ui.service.call("GET", `/v1/emails/${sent.data[0].id}`);
     const link = new URL(/http\S+#\S+/.exec(message.text)?.[0] ?? "");
-    const guest = await browser.visit(service.url, `/start${link.hash}`);
+    const guest = await ui.browser.visit(ui.service.url, `/start${link.hash}`);
     await guest.page.getByText("ben@example.com, viewer").first().waitFor();
     expect(await guest.page.getByRole("link", { name: "People" }).count()).toBe(0);
-    await page.reload();
-    await page.getByRole("button", { name: "End session" }).click();
+    await ui.page.reload();
+    await ui.page.getByRole("button", { name: "End session" }).click();
     await see("Not signed in.");
-    const [{ id }] = (await service.call("GET", "/v1/members", undefined, wide)).body.data;
-    expect((await service.call("GET", `/v1/members/${id}/sessions`, undefined, wide)).body.data).toEqual([]);
+    const [{ id }] = (await ui.service.call("GET", "/v1/members", undefined, wide)).body.data;
+    expect((await ui.service.call("GET", `/v1/members/${id}/sessions`, undefined, wide)).body.data).toEqual(
+      [],
+    );
     await guest.context.close();
   });
 
   browserTest("hides what the scopes of the key do not allow", async () => {
-    const wide = { key: service.accountKey };
-    const [{ id: senderId }] = (await service.call("GET", "/v1/senders?limit=1", undefined, wide)).body.data;
+    const wide = { key: ui.service.accountKey };
+    const [{ id: senderId }] = (await ui.service.call("GET", "/v1/senders?limit=1", undefined, wide)).body
+      .data;
     const body = { name: "reader", senderId, scopes: ["emails:read"] };
-    const key = (await service.call("POST", "/v1/api-keys", body, wide)).body.secret;
-    const reader = await browser.visit(service.url, "/", { key });
+    const key = (await ui.service.call("POST", "/v1/api-keys", body, wide)).body.secret;
+    const reader = await ui.browser.visit(ui.service.url, "/", { key });
     const refused: string[] = [];
     reader.page.on("response", (answer) => {
       if (answer.status() >= 400) refused.push(answer.url());
@@ -298,22 +277,22 @@ describe("the dashboard", () => {
     const sections = reader.page.locator(".section:visible .section-name");
     expect(await sections.allTextContents()).toEqual(["Home", "Messages", "Live"]);
     expect(await reader.page.getByText("Send a message").count()).toBe(0);
-    await reader.page.goto(`${service.url}/inboxes`);
+    await reader.page.goto(`${ui.service.url}/inboxes`);
     await reader.page.getByText("lacks the scope threads:read").waitFor();
     expect(refused).toEqual([]);
     await reader.context.close();
   });
 
   browserTest("has asked no other origin but for the image, and kept its Content-Security-Policy", () => {
-    const foreign = visit.faults.foreign.filter((url) => url !== "https://pixel.example/o.png");
-    expect({ ...visit.faults, foreign }).toEqual(NO_FAULTS);
+    const foreign = ui.visit.faults.foreign.filter((url) => url !== "https://pixel.example/o.png");
+    expect({ ...ui.visit.faults, foreign }).toEqual(NO_FAULTS);
   });
 });
 
 describe("WCAG AA holds", () => {
   const pages = async (): Promise<[path: string, ready: string][]> => {
-    const [message] = (await service.call("GET", "/v1/emails?status=bounced")).body.data;
-    const [thread] = (await service.call("GET", "/v1/threads?archived=true")).body.data;
+    const [message] = (await ui.service.call("GET", "/v1/emails?status=bounced")).body.data;
+    const [thread] = (await ui.service.call("GET", "/v1/threads?archived=true")).body.data;
     return [
       ["/", "Figures"],
       ["/messages", "A needle"],
@@ -330,10 +309,12 @@ describe("WCAG AA holds", () => {
   };
 
   browserTest("on every page, light and dark, wide and narrow", async () => {
-    const { page, context } = await browser.visit(service.url, "/sign-in", { key: service.accountKey });
+    const { page, context } = await ui.browser.visit(ui.service.url, "/sign-in", {
+      key: ui.service.accountKey,
+    });
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     expect(await brokenRules(page)).toEqual([]);
-    expect(await brokenPages(page, service.url, await pages())).toEqual([]);
+    expect(await brokenPages(page, ui.service.url, await pages())).toEqual([]);
     await context.close();
   });
 });

@@ -1,24 +1,13 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { type AddressInfo, createServer } from "node:net";
 import type { Page } from "playwright-core";
 import { trackHtml } from "../../src/mail/tracking.ts";
-import { BROWSER_MS, CHROMIUM, NO_FAULTS, startBrowser, type TestBrowser } from "../support/browser.ts";
 import { HOSTILE_HTML, HUGE_HTML } from "../support/hostile-html.ts";
-import { SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
+import { SERVICE_DOMAIN } from "../support/service.ts";
+import { NO_FAULTS } from "../support/browser.ts";
+import { browserTest, dashboard } from "../support/dashboard.ts";
 
-setDefaultTimeout(BROWSER_MS);
-const browserTest = test.skipIf(CHROMIUM === null);
-
-let service: TestService;
-let browser: TestBrowser;
-beforeAll(async () => {
-  if (CHROMIUM === null) return;
-  [service, browser] = await Promise.all([startService(), startBrowser()]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-});
+const ui = dashboard();
 
 /** The sender's own server. If it is reached at all, the sender knows that the message was opened. */
 interface Attacker {
@@ -45,7 +34,7 @@ async function startAttacker(): Promise<Attacker> {
 }
 
 const send = (html: string) =>
-  service.send({ from: `hello@onboarding.${SERVICE_DOMAIN}`, to: "owner@example.com", html });
+  ui.service.send({ from: `hello@onboarding.${SERVICE_DOMAIN}`, to: "owner@example.com", html });
 
 /** Shows a URL in a frame as the dashboard does. Resolves when it has loaded. */
 async function frame(page: Page, src: string): Promise<void> {
@@ -59,7 +48,7 @@ async function frame(page: Page, src: string): Promise<void> {
   })`);
 }
 
-const visit = () => browser.visit(service.url, "/", { key: service.projectKey });
+const visit = () => ui.browser.visit(ui.service.url, "/", { key: ui.service.projectKey });
 
 describe("the preview of a hostile message", () => {
   browserTest("runs nothing, asks no other host, and does not leave its frame", async () => {
@@ -77,7 +66,7 @@ describe("the preview of a hostile message", () => {
         "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))",
       );
       expect([name, page.url(), page.context().pages().length]).toEqual([name, here, 1]);
-      expect([name, page.frames()[1]?.url()]).toEqual([name, `${service.url}/v1/emails/${id}/preview`]);
+      expect([name, page.frames()[1]?.url()]).toEqual([name, `${ui.service.url}/v1/emails/${id}/preview`]);
       expect([name, attacker.heads]).toEqual([name, []]);
       attacker.close();
     }

@@ -1,41 +1,32 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { BROWSER_MS, CHROMIUM, startBrowser, type TestBrowser } from "../support/browser.ts";
 import { startOpenIdProvider, type TestProvider } from "../support/peers/openid-provider.ts";
 import { freePort } from "../support/redis.ts";
-import { startService, type TestService } from "../support/service.ts";
-
-setDefaultTimeout(BROWSER_MS);
-const browserTest = test.skipIf(CHROMIUM === null);
+import { startService } from "../support/service.ts";
+import { browserTest, dashboard } from "../support/dashboard.ts";
 
 // The provider is another site for the browser: `localhost`, while the service is at 127.0.0.1. So the browser keeps strict cookies
 // back, as it does between two companies.
 
 let provider: TestProvider;
-let service: TestService;
-let browser: TestBrowser;
-beforeAll(async () => {
-  if (CHROMIUM === null) return;
-  const port = freePort();
-  const publicUrl = `http://127.0.0.1:${port}`;
-  provider = await startOpenIdProvider(`${publicUrl}/ui/provider/back`, "postrider", "secret", "localhost");
-  provider.people.set("ana", { email: "ana@acme.test", email_verified: true });
-  provider.people.set("eve", { email: "eve@elsewhere.test", email_verified: true });
-  const settings = {
-    PORT: String(port),
-    PUBLIC_URL: publicUrl,
-    OIDC_ISSUER: provider.issuer,
-    OIDC_CLIENT_ID: "postrider",
-    OIDC_CLIENT_SECRET: "secret",
-    OIDC_ALLOW: "@acme.test",
-  };
-  [service, browser] = await Promise.all([startService(settings), startBrowser()]);
+const ui = dashboard({
+  async start() {
+    const port = freePort();
+    const publicUrl = `http://127.0.0.1:${port}`;
+    provider = await startOpenIdProvider(`${publicUrl}/ui/provider/back`, "postrider", "secret", "localhost");
+    provider.people.set("ana", { email: "ana@acme.test", email_verified: true });
+    provider.people.set("eve", { email: "eve@elsewhere.test", email_verified: true });
+    return startService({
+      PORT: String(port),
+      PUBLIC_URL: publicUrl,
+      OIDC_ISSUER: provider.issuer,
+      OIDC_CLIENT_ID: "postrider",
+      OIDC_CLIENT_SECRET: "secret",
+      OIDC_ALLOW: "@acme.test",
+    });
+  },
 });
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  provider?.stop();
-});
+afterAll(() => provider?.stop());
 
 /** Notes the navigations of a page: method, place and status. */
 function transcript(page: Page): string[] {
@@ -61,10 +52,10 @@ async function atProvider(page: Page, name: string): Promise<void> {
 }
 
 browserTest("a browser comes back from the provider of another site signed in, and stays so", async () => {
-  const { page, context } = await browser.visit(service.url, "/sign-in");
+  const { page, context } = await ui.browser.visit(ui.service.url, "/sign-in");
   const lines = transcript(page);
   await atProvider(page, "ana");
-  await page.waitForURL(`${service.url}/`);
+  await page.waitForURL(`${ui.service.url}/`);
   await page.getByText("ana@acme.test, viewer").first().waitFor();
   expect(lines).toEqual([
     "GET service /ui/provider 302",
@@ -95,13 +86,13 @@ browserTest("a browser comes back from the provider of another site signed in, a
 });
 
 browserTest("a person who is no member, or declines, is told why and gets no session", async () => {
-  const { page, context } = await browser.visit(service.url, "/sign-in");
+  const { page, context } = await ui.browser.visit(ui.service.url, "/sign-in");
   await atProvider(page, "eve");
   await page.getByText("eve@elsewhere.test is no member here.").waitFor();
-  await page.goto(`${service.url}/sign-in`);
+  await page.goto(`${ui.service.url}/sign-in`);
   expect((await context.cookies()).some(({ name }) => name === "postrider")).toBe(false);
   await context.close();
-  const other = await browser.visit(service.url, "/sign-in");
+  const other = await ui.browser.visit(ui.service.url, "/sign-in");
   await other.page.getByRole("link", { name: /^Sign in with/ }).click();
   await other.page.getByRole("link", { name: /Cancel|Abort/ }).click();
   await other.page.getByText("The provider refused the sign-in").waitFor();

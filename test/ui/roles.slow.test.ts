@@ -1,139 +1,134 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout } from "bun:test";
 import type { Page, Route } from "playwright-core";
 import { newSignInLink } from "../../src/flows/account/sign-in.ts";
 import { systemClock } from "../../src/clock.ts";
 import { UI_HEADER } from "../../src/http/access/own-page.ts";
-import {
-  BROWSER_MS,
-  CHROMIUM,
-  type SessionCookie,
-  startBrowser,
-  type TestBrowser,
-} from "../support/browser.ts";
 import { until } from "../support/poll.ts";
-import { receivingInboxes, startService, type TestService } from "../support/service.ts";
+import { receivingInboxes } from "../support/service.ts";
+import { BROWSER_MS, type SessionCookie } from "../support/browser.ts";
+import { browserTest, dashboard } from "../support/dashboard.ts";
 
 // Every page of the dashboard for every role: no page asks for what its reader may not see, and no button sends what is refused. A
 // button is pressed, and so is the button of the window that it opens. What would change something is sent for an id that does not
 // exist, and with a broken body: the service decides about rights first.
 
-setDefaultTimeout(4 * BROWSER_MS);
-const browserTest = test.skipIf(CHROMIUM === null);
-
 const PHASE_MS = 10_000;
 const ID = /\b(?!err_)[a-z]{2,4}_[0-9A-Za-z]{6,}/g;
 
-let service: TestService;
-let browser: TestBrowser;
 let paths: string[] = [];
 let senderId = "";
 
-beforeAll(async () => {
-  if (CHROMIUM === null) return;
-  [service, browser] = await Promise.all([startService(), startBrowser()]);
-  senderId = (await service.call("GET", "/v1/me")).body.project.id;
-  const make = async (path: string, body: object, key = service.projectKey) => {
-    const made = await service.call("POST", path, body, { key });
-    expect([path, made.status < 300]).toEqual([path, true]);
-    return made.body;
-  };
-  const [inboxId] = await receivingInboxes(service, "in.test", ["agent@in.test"]);
-  const arrived = await make("/v1/inbound/simulate", {
-    to: "agent@in.test",
-    from: "ann@example.net",
-    subject: "Hi",
-    text: "x",
-  });
-  const message = await make("/v1/emails", {
-    from: "hello@in.test",
-    to: "bounced@simulator.mail.test",
-    subject: "Out",
-    text: "x",
-  });
-  await service.message(message.id, "bounced");
-  const domain = await make("/v1/domains", { domain: "new.example.com" });
-  const template = await make("/v1/templates", { name: "T", slug: "t", subject: "s", text: "t" });
-  const contact = await make("/v1/contacts", { email: "c@example.com" });
-  await make("/v1/suppressions", { email: "s@example.com" });
-  const webhook = await make("/v1/webhooks", { url: "https://hooks.example.com/x", eventTypes: ["*"] });
-  const key = await make("/v1/api-keys", { name: "made", senderId }, service.accountKey);
-  const route = await make(
-    "/v1/routes",
-    { name: "r", kind: "relay", relayUrl: "smtp://relay.example.com" },
-    service.accountKey,
-  );
-  const member = await make("/v1/members", { email: "m@example.com", role: "viewer" }, service.accountKey);
-  const waits = await make("/v1/api-keys", { name: "waits", senderId, approval: true }, service.accountKey);
-  const waiting = await make(
-    "/v1/emails",
-    { from: "hello@in.test", to: "w@example.com", subject: "Waits", text: "x" },
-    waits.secret,
-  );
-  const noticed = async () =>
-    (await service.call("GET", "/v1/notices")).body.data.find(
-      ({ kind }: { kind: string }) => kind === "approval_waiting",
+const ui = dashboard({
+  async prepare() {
+    senderId = (await ui.service.call("GET", "/v1/me")).body.project.id;
+    const make = async (path: string, body: object, key = ui.service.projectKey) => {
+      const made = await ui.service.call("POST", path, body, { key });
+      expect([path, made.status < 300]).toEqual([path, true]);
+      return made.body;
+    };
+    const [inboxId] = await receivingInboxes(ui.service, "in.test", ["agent@in.test"]);
+    const arrived = await make("/v1/inbound/simulate", {
+      to: "agent@in.test",
+      from: "ann@example.net",
+      subject: "Hi",
+      text: "x",
+    });
+    const message = await make("/v1/emails", {
+      from: "hello@in.test",
+      to: "bounced@simulator.mail.test",
+      subject: "Out",
+      text: "x",
+    });
+    await ui.service.message(message.id, "bounced");
+    const domain = await make("/v1/domains", { domain: "new.example.com" });
+    const template = await make("/v1/templates", { name: "T", slug: "t", subject: "s", text: "t" });
+    const contact = await make("/v1/contacts", { email: "c@example.com" });
+    await make("/v1/suppressions", { email: "s@example.com" });
+    const webhook = await make("/v1/webhooks", { url: "https://hooks.example.com/x", eventTypes: ["*"] });
+    const key = await make("/v1/api-keys", { name: "made", senderId }, ui.service.accountKey);
+    const route = await make(
+      "/v1/routes",
+      { name: "r", kind: "relay", relayUrl: "smtp://relay.example.com" },
+      ui.service.accountKey,
     );
-  await until(async () => (await noticed()) !== undefined);
-  paths = [
-    "/",
-    "/messages",
-    "/messages?compose=1",
-    `/messages/${message.id}`,
-    `/messages/${arrived.messageId}`,
-    `/messages/${waiting.id}`,
-    "/live",
-    "/inboxes",
-    `/inboxes/${inboxId}`,
-    `/threads/${arrived.threadId}`,
-    "/notices",
-    `/notices/${(await noticed()).id}`,
-    "/domains",
-    `/domains/${domain.id}`,
-    "/templates",
-    `/templates/${template.id}`,
-    "/contacts",
-    `/contacts/${contact.id}`,
-    "/suppressions",
-    "/suppressions/s@example.com",
-    "/webhooks",
-    `/webhooks/${webhook.id}`,
-    "/keys",
-    `/keys/${key.id}`,
-    "/projects",
-    `/projects/${senderId}`,
-    "/routes",
-    `/routes/${route.id}`,
-    "/people",
-    `/people/${member.id}`,
-    "/audit",
-    "/settings",
-    "/settings?view=notices",
-    "/suppressions?add=1",
-    "/inboxes?create=1",
-    "/inboxes?simulate=1",
-    ...["domains", "templates", "contacts", "webhooks", "keys", "projects", "routes", "people"].map(
-      (name) => `/${name}?create=1`,
-    ),
-  ];
+    const member = await make(
+      "/v1/members",
+      { email: "m@example.com", role: "viewer" },
+      ui.service.accountKey,
+    );
+    const waits = await make(
+      "/v1/api-keys",
+      { name: "waits", senderId, approval: true },
+      ui.service.accountKey,
+    );
+    const waiting = await make(
+      "/v1/emails",
+      { from: "hello@in.test", to: "w@example.com", subject: "Waits", text: "x" },
+      waits.secret,
+    );
+    const noticed = async () =>
+      (await ui.service.call("GET", "/v1/notices")).body.data.find(
+        ({ kind }: { kind: string }) => kind === "approval_waiting",
+      );
+    await until(async () => (await noticed()) !== undefined);
+    paths = [
+      "/",
+      "/messages",
+      "/messages?compose=1",
+      `/messages/${message.id}`,
+      `/messages/${arrived.messageId}`,
+      `/messages/${waiting.id}`,
+      "/live",
+      "/inboxes",
+      `/inboxes/${inboxId}`,
+      `/threads/${arrived.threadId}`,
+      "/notices",
+      `/notices/${(await noticed()).id}`,
+      "/domains",
+      `/domains/${domain.id}`,
+      "/templates",
+      `/templates/${template.id}`,
+      "/contacts",
+      `/contacts/${contact.id}`,
+      "/suppressions",
+      "/suppressions/s@example.com",
+      "/webhooks",
+      `/webhooks/${webhook.id}`,
+      "/keys",
+      `/keys/${key.id}`,
+      "/projects",
+      `/projects/${senderId}`,
+      "/routes",
+      `/routes/${route.id}`,
+      "/people",
+      `/people/${member.id}`,
+      "/audit",
+      "/settings",
+      "/settings?view=notices",
+      "/suppressions?add=1",
+      "/inboxes?create=1",
+      "/inboxes?simulate=1",
+      ...["domains", "templates", "contacts", "webhooks", "keys", "projects", "routes", "people"].map(
+        (name) => `/${name}?create=1`,
+      ),
+    ];
+  },
 });
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-});
+setDefaultTimeout(4 * BROWSER_MS);
 
 let people = 0;
 /** Signs a new member in. */
 async function sessionOf(role: string, senderIds: readonly string[]): Promise<SessionCookie> {
   const wanted = { email: `person${++people}@example.com`, role, senderIds };
-  const { body } = await service.call("POST", "/v1/members", wanted, { key: service.accountKey });
-  const token = await newSignInLink({ db: service.app.db, clock: systemClock }, body.id);
-  const answer = await fetch(`${service.url}/ui/session`, {
+  const { body } = await ui.service.call("POST", "/v1/members", wanted, { key: ui.service.accountKey });
+  const token = await newSignInLink({ db: ui.service.app.db, clock: systemClock }, body.id);
+  const answer = await fetch(`${ui.service.url}/ui/session`, {
     method: "POST",
-    headers: { origin: service.url, [UI_HEADER]: "1", "content-type": "application/json" },
+    headers: { origin: ui.service.url, [UI_HEADER]: "1", "content-type": "application/json" },
     body: JSON.stringify({ token }),
   });
   const [name = "", value = ""] = (answer.headers.get("set-cookie") ?? "").split(";", 1)[0]?.split("=") ?? [];
-  return { name, value, url: service.url, httpOnly: true, sameSite: "Strict" };
+  return { name, value, url: ui.service.url, httpOnly: true, sameSite: "Strict" };
 }
 
 /** Watches the requests of a page to the API. */
@@ -215,7 +210,7 @@ describe("the dashboard", () => {
     "offers a %s, limited to a project: %p, no page or button that the service refuses",
     async (role, limited, atLeast) => {
       const session = await sessionOf(role, limited ? [senderId] : []);
-      const { page, context } = await browser.visit(service.url, "/", { session });
+      const { page, context } = await ui.browser.visit(ui.service.url, "/", { session });
       context.setDefaultTimeout(PHASE_MS);
       const { refused, settled, asked } = await watched(page);
       const faults: string[] = [];
@@ -224,7 +219,7 @@ describe("the dashboard", () => {
         faults.push(...refused.splice(0).map((request) => `${what}: ${request}`));
       };
       for (const path of paths) {
-        await page.goto(service.url + path);
+        await page.goto(ui.service.url + path);
         await settled();
         blame(path);
         const labels = await page
@@ -238,8 +233,8 @@ describe("the dashboard", () => {
           const kind = `${path.split(/[/?]/)[1]} ${label}`;
           if (QUIET.test(label) || known.has(kind)) continue;
           known.add(kind);
-          if (page.url() !== service.url + path || (await page.locator("dialog[open]").count()) > 0) {
-            await page.goto(service.url + path);
+          if (page.url() !== ui.service.url + path || (await page.locator("dialog[open]").count()) > 0) {
+            await page.goto(ui.service.url + path);
             await settled();
           }
           const button = page.locator(BUTTONS).nth(at);

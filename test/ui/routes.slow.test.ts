@@ -1,76 +1,55 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Page } from "playwright-core";
+import { afterAll, describe, expect } from "bun:test";
 import { saveLane } from "../../src/store/installation/lanes.ts";
 import { brokenPages } from "../support/axe.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
-import {
-  actionsOn,
-  BROWSER_MS,
-  CHROMIUM,
-  NO_FAULTS,
-  startBrowser,
-  type TestBrowser,
-  type Visit,
-} from "../support/browser.ts";
-import { startService, type TestService, verifiedDomain } from "../support/service.ts";
-
-setDefaultTimeout(BROWSER_MS);
-const browserTest = test.skipIf(CHROMIUM === null);
+import { startService, verifiedDomain } from "../support/service.ts";
+import { NO_FAULTS } from "../support/browser.ts";
+import { browserTest, dashboard, WIDE } from "../support/dashboard.ts";
 
 /** A password with characters that have a meaning in a URL, so that a test can look for it. */
 const PASSWORD = "s3/cret+of@the:relay%";
 const PUBLIC_IP = "203.0.113.5";
 const TOPIC = "arn:aws:sns:eu-west-1:123456789012:mail";
 
-let service: TestService;
-let browser: TestBrowser;
-let visit: Visit;
 let mx: TestMx;
-let page: Page;
-beforeAll(async () => {
-  if (CHROMIUM === null) return;
-  mx = startMx({ answers: { MAIL: "421 4.7.0 Too many messages, try again in 100 seconds" } });
-  const env = { DELIVERY: "mx", PUBLIC_IPS: PUBLIC_IP, SMTP_OUT_PORT: String(mx.port) };
-  [service, browser] = await Promise.all([startService(env), startBrowser()]);
-  // Before the first look at the health of the service, which it keeps for a while.
-  const state = JSON.stringify({ refusals: 3, opensAt: Date.now() + 3_600_000 });
-  const row = { version: 1, changedBy: "test", changedAt: Date.now(), rank: 2 };
-  await service.app.db.write([
-    saveLane({ name: "google", state, ...row }),
-    saveLane({ name: "yahoo", state, ...row }),
-  ]);
-  await service.call(
-    "PATCH",
-    "/v1/account",
-    { ownerEmail: "other@example.com" },
-    { key: service.accountKey },
-  );
-  visit = await browser.visit(service.url, "/", {
-    key: service.accountKey,
-    viewport: { width: 1440, height: 900 },
-  });
-  ({ page } = visit);
+const ui = dashboard({
+  async start() {
+    mx = startMx({ answers: { MAIL: "421 4.7.0 Too many messages, try again in 100 seconds" } });
+    return startService({ DELIVERY: "mx", PUBLIC_IPS: PUBLIC_IP, SMTP_OUT_PORT: String(mx.port) });
+  },
+  async prepare() {
+    // Before the first look at the health of the service, which it keeps for a while.
+    const state = JSON.stringify({ refusals: 3, opensAt: Date.now() + 3_600_000 });
+    const row = { version: 1, changedBy: "test", changedAt: Date.now(), rank: 2 };
+    await ui.service.app.db.write([
+      saveLane({ name: "google", state, ...row }),
+      saveLane({ name: "yahoo", state, ...row }),
+    ]);
+    await ui.service.call(
+      "PATCH",
+      "/v1/account",
+      { ownerEmail: "other@example.com" },
+      { key: ui.service.accountKey },
+    );
+  },
+  path: "/",
+  viewport: WIDE,
 });
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  mx?.stop();
-});
+afterAll(() => mx?.stop());
 
-const { see, press, follow, fill } = actionsOn(() => page);
-const go = (path: string) => page.goto(service.url + path);
-const fact = (text: RegExp) => page.locator(".facts").getByText(text).first().waitFor();
-const gone = (text: string) => page.getByText(text).first().waitFor({ state: "detached" });
+const { go, see, press, follow, fill } = ui;
+const fact = (text: RegExp) => ui.page.locator(".facts").getByText(text).first().waitFor();
+const gone = (text: string) => ui.page.getByText(text).first().waitFor({ state: "detached" });
 const choose = (label: string, option: string) =>
-  page.getByLabel(label, { exact: true }).selectOption({ label: option });
+  ui.page.getByLabel(label, { exact: true }).selectOption({ label: option });
 const inDialog = (name: string) =>
-  page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+  ui.page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
 const wide = async (method: string, path: string, body?: unknown) =>
-  (await service.call(method, path, body, { key: service.accountKey })).body;
+  (await ui.service.call(method, path, body, { key: ui.service.accountKey })).body;
 /** Calls the API with the account-wide key for the first project. */
 const ofProject = async (method: string, path: string, body?: unknown) => {
   const headers = { "X-Service-Product": "default" };
-  return (await service.call(method, path, body, { key: service.accountKey, headers })).body;
+  return (await ui.service.call(method, path, body, { key: ui.service.accountKey, headers })).body;
 };
 const routeNamed = async (name: string) =>
   (await wide("GET", "/v1/routes")).data.find((route: { name: string }) => route.name === name);
@@ -78,10 +57,10 @@ const routeNamed = async (name: string) =>
 describe("the page of routes", () => {
   browserTest("shows the route of the settings, which it offers no change of", async () => {
     await go("/routes");
-    await page.locator(".row", { hasText: "default" }).click();
+    await ui.page.locator(".row", { hasText: "default" }).click();
     await see("Mail goes straight to the recipients' mail servers.");
     await see("make this route");
-    expect(await page.getByRole("button", { name: "Edit" }).count()).toBe(0);
+    expect(await ui.page.getByRole("button", { name: "Edit" }).count()).toBe(0);
   });
 
   browserTest("creates a relay with a login that it never shows, and changes its rate alone", async () => {
@@ -90,20 +69,20 @@ describe("the page of routes", () => {
     await fill("Name", "ses");
     await fill("Server", "smtp://relay.example.com");
     await inDialog("Create route");
-    await page.locator(".field.invalid", { hasText: "Server" }).waitFor();
+    await ui.page.locator(".field.invalid", { hasText: "Server" }).waitFor();
     await fill("Server", "relay.example.com:587");
     await fill("User", "AKIA/1");
     await fill("Password", PASSWORD);
     await fill("Messages a second", "14");
-    await page.getByText("Warm up: send more each day").click();
+    await ui.page.getByText("Warm up: send more each day").click();
     await fill("Grows to, messages a day", "20000");
     await choose("Above the day's cap", "Leave by default");
     await inDialog("Create route");
-    await page.waitForURL(/\/routes\/rte_\w+$/);
+    await ui.page.waitForURL(/\/routes\/rte_\w+$/);
     await fact(/relay\.example\.com:587/);
     await fact(/up to 20,000 a day/);
     await press("Edit");
-    expect(await page.content()).not.toContain(PASSWORD);
+    expect(await ui.page.content()).not.toContain(PASSWORD);
     await fill("Messages a second", "28");
     await inDialog("Save route");
     await fact(/28 a second/);
@@ -129,7 +108,7 @@ describe("the page of routes", () => {
     await press("Take events");
     await fill("ARN of the SNS topic", "mail");
     await inDialog("Take events");
-    await page.locator(".field.invalid", { hasText: "ARN of the SNS topic" }).waitFor();
+    await ui.page.locator(".field.invalid", { hasText: "ARN of the SNS topic" }).waitFor();
     await fill("ARN of the SNS topic", TOPIC);
     await inDialog("Take events");
     await see(`/v1/routes/${id}/events/ses`);
@@ -137,13 +116,13 @@ describe("the page of routes", () => {
     await press("Change");
     await choose("Provider", "Postmark");
     await inDialog("Take events");
-    await page
+    await ui.page
       .getByRole("dialog")
       .getByText(/events\/postmark\?secret=[\w-]{24,}/)
       .waitFor();
     await press("I have stored it");
     await see("Its secret was shown once.");
-    expect(await page.content()).not.toContain("?secret=");
+    expect(await ui.page.content()).not.toContain("?secret=");
     await press("Stop taking events");
     await inDialog("Stop taking events");
     await see("A relay only accepts mail.");
@@ -155,8 +134,8 @@ describe("the page of routes", () => {
     async () => {
       const relayUrl = "smtp://relay.example.com";
       const { id } = await wide("POST", "/v1/routes", { name: "chosen", kind: "relay", relayUrl });
-      const domain = await verifiedDomain(service, "routed.test");
-      const { project } = (await service.call("GET", "/v1/me")).body;
+      const domain = await verifiedDomain(ui.service, "routed.test");
+      const { project } = (await ui.service.call("GET", "/v1/me")).body;
       for (const [path, read] of [
         [`/projects/${project.id}`, `/v1/senders/${project.id}`],
         [`/domains/${domain}`, `/v1/domains/${domain}`],
@@ -166,13 +145,13 @@ describe("the page of routes", () => {
         await choose("First", "chosen");
         await choose("Second", "default");
         await inDialog("Save routes");
-        await page.getByRole("link", { name: "chosen", exact: true }).waitFor();
-        const { body } = await service.call("GET", read, undefined, {
-          key: path.startsWith("/p") ? service.accountKey : service.projectKey,
+        await ui.page.getByRole("link", { name: "chosen", exact: true }).waitFor();
+        const { body } = await ui.service.call("GET", read, undefined, {
+          key: path.startsWith("/p") ? ui.service.accountKey : ui.service.projectKey,
         });
         expect(body.routeIds).toEqual([id, "default"]);
       }
-      await page.getByRole("link", { name: "chosen", exact: true }).click();
+      await ui.page.getByRole("link", { name: "chosen", exact: true }).click();
       await press("Delete");
       await fill("Type chosen to confirm", "chosen");
       await inDialog("Delete route");
@@ -180,13 +159,13 @@ describe("the page of routes", () => {
       await wide("PATCH", `/v1/senders/${project.id}`, { routeIds: [] });
       await ofProject("PATCH", `/v1/domains/${domain}`, { routeIds: [] });
       await inDialog("Delete route");
-      await page.waitForURL(/\/routes$/);
+      await ui.page.waitForURL(/\/routes$/);
       await gone("chosen");
     },
   );
 
   browserTest("has kept its Content-Security-Policy and asked no other origin", () => {
-    expect(visit.faults).toEqual(NO_FAULTS);
+    expect(ui.visit.faults).toEqual(NO_FAULTS);
   });
 });
 
@@ -194,18 +173,18 @@ describe("the health of the home page", () => {
   browserTest("opens each blocked lane", async () => {
     await go("/");
     await press("Open Yahoo");
-    await page.getByRole("row", { name: /Yahoo/ }).waitFor({ state: "detached" });
-    await page.getByRole("row", { name: /Google.*Blocked/ }).waitFor();
+    await ui.page.getByRole("row", { name: /Yahoo/ }).waitFor({ state: "detached" });
+    await ui.page.getByRole("row", { name: /Google.*Blocked/ }).waitFor();
     await press("Open the lane");
     await see("Done. The next check shows it.");
-    await page.getByRole("row", { name: /Google/ }).waitFor({ state: "detached" });
+    await ui.page.getByRole("row", { name: /Google/ }).waitFor({ state: "detached" });
     expect((await wide("GET", "/v1/lanes")).data).toEqual([]);
     await gone("Refused by Google");
   });
 
   browserTest("links a finding to the page that fixes it", async () => {
     await go("/");
-    await page.getByRole("link", { name: "People › Change owner" }).click();
+    await ui.page.getByRole("link", { name: "People › Change owner" }).click();
     await fill("Address of the owner", "boss@example.com");
     await inDialog("Change owner");
     await gone("Address of the owner");
@@ -216,20 +195,20 @@ describe("the health of the home page", () => {
     await go("/");
     await press(/^Show \d+ checks? that/);
     await see("Disk:");
-    expect(await page.getByText(`Ptr ${PUBLIC_IP}`).count()).toBe(0);
+    expect(await ui.page.getByText(`Ptr ${PUBLIC_IP}`).count()).toBe(0);
     await press("Check from outside, too");
     await see(`Ptr ${PUBLIC_IP}`);
-    expect(await page.getByRole("button", { name: "Check from outside, too" }).count()).toBe(0);
+    expect(await ui.page.getByRole("button", { name: "Check from outside, too" }).count()).toBe(0);
   });
 });
 
 browserTest("the page of a message that waits for its lane says until when", async () => {
   const exchange = "mta5.am0.yahoodns.net";
-  service.dns.add({ name: exchange, type: "A", data: "127.0.0.1" });
-  service.dns.add({ name: "yahoo.test", type: "MX", data: { preference: 10, exchange } });
-  await verifiedDomain(service, "waits.test");
-  const send = (to: string) => service.send({ from: "hello@waits.test", to });
-  await service.message(await send("a@yahoo.test"), "delivery_delayed");
+  ui.service.dns.add({ name: exchange, type: "A", data: "127.0.0.1" });
+  ui.service.dns.add({ name: "yahoo.test", type: "MX", data: { preference: 10, exchange } });
+  await verifiedDomain(ui.service, "waits.test");
+  const send = (to: string) => ui.service.send({ from: "hello@waits.test", to });
+  await ui.service.message(await send("a@yahoo.test"), "delivery_delayed");
   const id = await send("b@yahoo.test");
   await go(`/messages/${id}`);
   await see(/^Yahoo asked us to wait until \d\d:\d\d UTC/);
@@ -244,8 +223,8 @@ describe("WCAG AA holds", () => {
       relayUrl: "smtp://relay.example.com",
       events: { provider: "ses", topicArn: TOPIC },
     });
-    const { page, context } = await browser.visit(service.url, "/", { key: service.accountKey });
-    const broken = await brokenPages(page, service.url, [
+    const { page, context } = await ui.browser.visit(ui.service.url, "/", { key: ui.service.accountKey });
+    const broken = await brokenPages(page, ui.service.url, [
       ["/routes", "looked at"],
       ["/routes?create=1", "Create route"],
       [`/routes/${id}`, "Postrider confirms"],

@@ -1,31 +1,13 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { SESSION_MS } from "../../src/http/access/session.ts";
-import {
-  BROWSER_MS,
-  CHROMIUM,
-  NO_FAULTS,
-  sessionCookie,
-  startBrowser,
-  type TestBrowser,
-} from "../support/browser.ts";
-import { startService, type TestService } from "../support/service.ts";
+import { startService } from "../support/service.ts";
 import { shiftedClock } from "../support/shifted-clock.ts";
-
-setDefaultTimeout(BROWSER_MS);
-const browserTest = test.skipIf(CHROMIUM === null);
+import { CHROMIUM, NO_FAULTS, sessionCookie } from "../support/browser.ts";
+import { browserTest, dashboard } from "../support/dashboard.ts";
 
 const clock = shiftedClock();
-let service: TestService;
-let browser: TestBrowser;
-beforeAll(async () => {
-  if (CHROMIUM === null) return;
-  [service, browser] = await Promise.all([startService({}, clock), startBrowser()]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-});
+const ui = dashboard({ start: () => startService({}, clock) });
 
 /** Asks from a page as the dashboard does. Returns the status and the text. */
 function ask(page: Page, path: string, init: { method?: string; body?: string; headers?: object } = {}) {
@@ -42,16 +24,16 @@ function ask(page: Page, path: string, init: { method?: string; body?: string; h
 const signInFrom = (page: Page, key: string) =>
   ask(page, "/ui/session", { method: "POST", body: JSON.stringify({ key }) });
 
-const domains = async () => (await service.call("GET", "/v1/domains")).body.data;
+const domains = async () => (await ui.service.call("GET", "/v1/domains")).body.data;
 
 describe("a browser", () => {
   browserTest("signs in, acts as the key, and signs out", async () => {
-    const { page, faults } = await browser.visit(service.url, "/sign-in");
+    const { page, faults } = await ui.browser.visit(ui.service.url, "/sign-in");
     expect((await ask(page, "/ui/session")).status).toBe(401);
     expect((await signInFrom(page, "pr_wrong")).status).toBe(401);
-    expect((await signInFrom(page, service.projectKey)).status).toBe(204);
+    expect((await signInFrom(page, ui.service.projectKey)).status).toBe(204);
     expect(await page.evaluate("document.cookie")).toBe("");
-    const me = await service.call("GET", "/v1/me");
+    const me = await ui.service.call("GET", "/v1/me");
     expect(JSON.parse((await ask(page, "/ui/session")).text)).toEqual(me.body);
     const made = await ask(page, "/v1/domains", { method: "POST", body: '{"domain":"browser.example"}' });
     expect(made.status).toBe(201);
@@ -62,22 +44,29 @@ describe("a browser", () => {
   });
 
   browserTest("is signed out at once when its key is revoked", async () => {
-    const wide = { key: service.accountKey };
-    const made = await service.call("POST", "/v1/api-keys", { name: "browser" }, wide);
-    const { page } = await browser.visit(service.url, "/", { key: made.body.secret });
+    const wide = { key: ui.service.accountKey };
+    const made = await ui.service.call("POST", "/v1/api-keys", { name: "browser" }, wide);
+    const { page } = await ui.browser.visit(ui.service.url, "/", { key: made.body.secret });
     expect((await ask(page, "/v1/me")).status).toBe(200);
-    expect((await service.call("DELETE", `/v1/api-keys/${made.body.id}`, undefined, wide)).status).toBe(204);
+    expect((await ui.service.call("DELETE", `/v1/api-keys/${made.body.id}`, undefined, wide)).status).toBe(
+      204,
+    );
     expect((await ask(page, "/v1/me")).status).toBe(401);
     await page.close();
   });
 
   browserTest("sees no data of a project that its key has no part in", async () => {
-    const wide = { key: service.accountKey };
-    const other = await service.call("POST", "/v1/senders", { externalId: "other", name: "Other" }, wide);
+    const wide = { key: ui.service.accountKey };
+    const other = await ui.service.call("POST", "/v1/senders", { externalId: "other", name: "Other" }, wide);
     const headers = { "X-Service-Product": other.body.id };
-    const made = await service.call("POST", "/v1/domains", { domain: "other.example" }, { ...wide, headers });
+    const made = await ui.service.call(
+      "POST",
+      "/v1/domains",
+      { domain: "other.example" },
+      { ...wide, headers },
+    );
     expect(made.status).toBe(201);
-    const { page } = await browser.visit(service.url, "/", { key: service.projectKey });
+    const { page } = await ui.browser.visit(ui.service.url, "/", { key: ui.service.projectKey });
     expect((await ask(page, `/v1/domains/${made.body.id}`)).status).toBe(404);
     expect((await ask(page, "/v1/domains")).text).not.toContain("other.example");
     expect((await ask(page, "/v1/domains", { headers })).status).toBe(403);
@@ -90,10 +79,10 @@ browserTest(
   "a start link that was used leads a browser that is signed in to Home, and others to sign in",
   async () => {
     const used = "/start#a-link-that-was-used";
-    const inside = await browser.visit(service.url, used, { key: service.projectKey });
-    await inside.page.waitForURL(`${service.url}/`);
+    const inside = await ui.browser.visit(ui.service.url, used, { key: ui.service.projectKey });
+    await inside.page.waitForURL(`${ui.service.url}/`);
     await inside.page.close();
-    const outside = await browser.visit(service.url, used);
+    const outside = await ui.browser.visit(ui.service.url, used);
     await outside.page.getByText("This link has been used").waitFor();
     expect(new URL(outside.page.url()).pathname).toBe("/sign-in");
     await outside.page.close();
@@ -103,7 +92,7 @@ browserTest(
 describe("the page itself", () => {
   /** Opens a page of the dashboard as a browser does. Returns the page, and the data that it brings. */
   const brought = async (headers: Record<string, string>, path = "/messages") => {
-    const answer = await fetch(service.url + path, { headers: { accept: "text/html", ...headers } });
+    const answer = await fetch(ui.service.url + path, { headers: { accept: "text/html", ...headers } });
     const html = await answer.text();
     const [, json = ""] = /<script type="application\/json" id="start">(.*?)<\/script>/s.exec(html) ?? [];
     return { html, data: JSON.parse(json) };
@@ -112,13 +101,13 @@ describe("the page itself", () => {
   let cookie: string;
   beforeAll(async () => {
     if (CHROMIUM !== null)
-      cookie = `postrider=${(await sessionCookie(service.url, service.accountKey)).value}`;
+      cookie = `postrider=${(await sessionCookie(ui.service.url, ui.service.accountKey)).value}`;
   });
 
   browserTest("brings the first answers to a session, whatever its messages contain", async () => {
     const from = "hello@onboarding.mail.test";
     const subject = "</script><script>alert(1)</script><!--";
-    await service.call("POST", "/v1/emails", {
+    await ui.service.call("POST", "/v1/emails", {
       from,
       to: "delivered@simulator.mail.test",
       subject,
@@ -139,7 +128,7 @@ describe("the page itself", () => {
 
   browserTest("shows the content of each section, and of the item that its path names", async () => {
     const make = async (path: string, body: object) => {
-      const made = await service.call("POST", path, body);
+      const made = await ui.service.call("POST", path, body);
       expect([201, 202]).toContain(made.status);
       return made.body as Record<string, string>;
     };
@@ -204,10 +193,10 @@ describe("the page itself", () => {
   });
 
   browserTest("is drawn from them, without a request for its list", async () => {
-    const { page, faults } = await browser.visit(service.url, "/livez", { key: service.accountKey });
+    const { page, faults } = await ui.browser.visit(ui.service.url, "/livez", { key: ui.service.accountKey });
     const asked: string[] = [];
     page.on("request", (request) => void asked.push(new URL(request.url()).pathname));
-    await page.goto(`${service.url}/messages`);
+    await page.goto(`${ui.service.url}/messages`);
     await page.getByText("</script>").first().waitFor();
     expect(asked.filter((path) => path.startsWith("/v1/") && path !== "/v1/events/stream")).toEqual([]);
     expect(faults).toEqual(NO_FAULTS);
@@ -218,7 +207,7 @@ describe("the page itself", () => {
 describe("a page of another origin on the same host, to which the browser sends the cookie", () => {
   browserTest("can neither write, nor read, nor frame the dashboard", async () => {
     const before = await domains();
-    const target = service.url;
+    const target = ui.service.url;
     const html = `<!doctype html><iframe name="into"></iframe><iframe src="${target}/"></iframe>
       <form method="post" enctype="text/plain" target="into" action="${target}/v1/domains">
       <input name='{"domain":"evil.example","x":"' value='"}'></form><img src="${target}/v1/emails/em_1/raw">`;
@@ -228,7 +217,7 @@ describe("a page of another origin on the same host, to which the browser sends 
       fetch: () => new Response(html, { headers: { "content-type": "text/html" } }),
     });
     // A page that asks for nothing else, so that every request below is the attacker's.
-    const { page } = await browser.visit(service.url, "/livez", { key: service.projectKey });
+    const { page } = await ui.browser.visit(ui.service.url, "/livez", { key: ui.service.projectKey });
     const answers: [string, number, boolean][] = [];
     const noted: Promise<void>[] = [];
     page.on("response", (answer) => {
@@ -274,7 +263,7 @@ describe("a page of another origin on the same host, to which the browser sends 
 browserTest("a session that is not used for twelve hours has ended", async () => {
   // The tests above may have used up the sign-ins of this minute.
   clock.shift(60_000);
-  const { page } = await browser.visit(service.url, "/", { key: service.projectKey });
+  const { page } = await ui.browser.visit(ui.service.url, "/", { key: ui.service.projectKey });
   clock.shift(SESSION_MS - 60_000);
   expect((await ask(page, "/v1/me")).status).toBe(200);
   // The answer has prolonged it.
