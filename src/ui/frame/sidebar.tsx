@@ -30,6 +30,16 @@ interface Counted {
   word: string;
 }
 
+// No event is about a notice, but most have their cause in events.
+const NOTICES: Counted = {
+  path: "/v1/notices",
+  query: { seen: false },
+  everyMs: 5_000,
+  concerns: () => true,
+  changes: seenChanges,
+  word: "unseen",
+};
+
 const COUNTED: Readonly<Record<string, Counted>> = {
   Inboxes: {
     path: "/v1/threads",
@@ -39,15 +49,7 @@ const COUNTED: Readonly<Record<string, Counted>> = {
     changes: readChanges,
     word: "unread",
   },
-  // No event is about a notice, but most have their cause in events.
-  Notices: {
-    path: "/v1/notices",
-    query: { seen: false },
-    everyMs: 5_000,
-    concerns: () => true,
-    changes: seenChanges,
-    word: "unseen",
-  },
+  Notices: NOTICES,
 };
 
 /** The sections: a column, icons on a narrower window, a bar at the bottom of a phone. */
@@ -84,7 +86,7 @@ export function Sidebar({ current, onHelp }: { current: Section | null; onHelp: 
           >
             <Icon name="more" />
             <span class="section-name">More</span>
-            {sections.some(({ name }) => name === "Notices") ? <Count of="Notices" /> : null}
+            {sections.some(({ name }) => name === "Notices") ? <Shown counted={NOTICES} /> : null}
           </button>
         </li>
       </ul>
@@ -124,19 +126,29 @@ function Count({ of: name }: { of: string }) {
   return counted === undefined ? null : <Waiting counted={counted} />;
 }
 
-function Waiting({ counted: { path, query, everyMs, concerns, changes, word } }: { counted: Counted }) {
-  const found = useResource(word, () => get<Page<unknown>>(path, { ...query, limit: MAX_COUNTED }));
-  useLiveReload(found.reload, everyMs, concerns);
-  const changed = changes.value;
+function useCount({ path, query, word }: Counted) {
+  return useResource(word, () => get<Page<unknown>>(path, { ...query, limit: MAX_COUNTED }));
+}
+
+/** The number, which is read again when it may differ. */
+function Waiting({ counted }: { counted: Counted }) {
+  const { reload } = useCount(counted);
+  useLiveReload(reload, counted.everyMs, counted.concerns);
+  const changed = counted.changes.value;
   useEffect(() => {
-    if (changed > 0) found.reload();
+    if (changed > 0) reload();
   }, [changed]);
-  const count = found.value.value?.data.length ?? 0;
+  return <Shown counted={counted} />;
+}
+
+/** The number as a `Waiting` of this page reads it. */
+function Shown({ counted }: { counted: Counted }) {
+  const count = useCount(counted).value.value?.data.length ?? 0;
   if (count === 0) return null;
   return (
     <span class="unread">
       {count >= MAX_COUNTED ? "99+" : count}
-      <span class="hidden"> {word}</span>
+      <span class="hidden"> {counted.word}</span>
     </span>
   );
 }
