@@ -22,14 +22,11 @@ type ListName = "contacts" | "suppressions";
 /** The buttons that save a list as a file, and that open its import. */
 export function FileButtons({ list, filter }: { list: ListName; filter: Query }) {
   const task = useTask();
-  const save = async () => {
-    const answer = await send("GET", `/v1/${list}`, { query: filter, accept: "text/csv" });
-    saveFile(`${list}.csv`, "text/csv", await answer.blob());
-  };
+  const save = () => void task.run(() => saveTable(`${list}.csv`, `/v1/${list}`, filter));
   return (
     <>
       <Problem error={task.error.value} />
-      <button type="button" class="button" disabled={task.busy.value} onClick={() => void task.run(save)}>
+      <button type="button" class="button" disabled={task.busy.value} onClick={save}>
         Export
       </button>
       {can(`${list}:write`) ? (
@@ -39,6 +36,12 @@ export function FileButtons({ list, filter }: { list: ListName; filter: Query })
       ) : null}
     </>
   );
+}
+
+/** Saves what the API answers as a table. */
+async function saveTable(name: string, path: string, query: Query = {}): Promise<void> {
+  const answer = await send("GET", path, { query, accept: "text/csv" });
+  saveFile(name, "text/csv", await answer.blob());
 }
 
 /** The window of an import, if the URL asks for it: first a file with its preview, then the result. */
@@ -160,21 +163,18 @@ interface ResultProps {
 function Result({ id, onDone, onClose }: ResultProps) {
   const task = useTask();
   const found = useSignal<Import | null>(null);
-  const read = () =>
+  const read = () => {
+    if (found.peek()?.status === "done") return;
     void task.run(async () => {
-      if (found.peek()?.status === "done") return;
       found.value = await get<Import>(`/v1/imports/${id}`);
       if (found.value.status === "done") onDone();
     });
+  };
   useEffect(() => {
     read();
     return every(READ_EVERY_MS, read);
   }, [id]);
-  const save = () =>
-    void task.run(async () => {
-      const answer = await send("GET", `/v1/imports/${id}/rows`, { accept: "text/csv" });
-      saveFile("import.csv", "text/csv", await answer.blob());
-    });
+  const save = () => void task.run(() => saveTable("import.csv", `/v1/imports/${id}/rows`));
   const shown = found.value;
   return (
     <Dialog title="Import" onClose={onClose}>
