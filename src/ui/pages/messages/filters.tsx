@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { now } from "../../browser/clock.ts";
+import { ViewLinks } from "../../components/views.tsx";
 import { Form, TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Icon } from "../../controls/icon.tsx";
@@ -9,24 +10,18 @@ import { navigate, query, urlWith } from "../../state/router.ts";
 import { DAY } from "../../words/time.ts";
 import { SavedFilters } from "./saved-filters.tsx";
 
-/** One choice of the bar. */
-interface View {
-  name: string;
-  status: string | null;
-  direction: string | null;
-}
-
-const VIEWS: readonly View[] = [
-  { name: "All", status: null, direction: null },
-  { name: "Delivered", status: "delivered", direction: "outbound" },
-  { name: "Queued", status: "queued", direction: null },
-  { name: "Scheduled", status: "accepted", direction: null },
-  { name: "Delayed", status: "delivery_delayed", direction: null },
-  { name: "Bounced", status: "bounced", direction: null },
-  { name: "Complained", status: "complained", direction: null },
-  { name: "Rejected", status: "rejected", direction: null },
-  { name: "Failed", status: "failed", direction: null },
-  { name: "Received", status: null, direction: "inbound" },
+/** The choices of the bar. */
+const VIEWS = [
+  { name: "All", query: { status: null, direction: null } },
+  { name: "Delivered", query: { status: "delivered", direction: "outbound" } },
+  { name: "Queued", query: { status: "queued", direction: null } },
+  { name: "Scheduled", query: { status: "accepted", direction: null } },
+  { name: "Delayed", query: { status: "delivery_delayed", direction: null } },
+  { name: "Bounced", query: { status: "bounced", direction: null } },
+  { name: "Complained", query: { status: "complained", direction: null } },
+  { name: "Rejected", query: { status: "rejected", direction: null } },
+  { name: "Failed", query: { status: "failed", direction: null } },
+  { name: "Received", query: { status: null, direction: "inbound" } },
 ];
 
 const DETAILS = [
@@ -47,22 +42,13 @@ function dayOf(name: string): string {
 
 /** The list's filters: statuses as links, and the rest in a menu. */
 export function Filters() {
-  const status = query.value.get("status");
-  const direction = query.value.get("direction");
   return (
     <div class="filters">
-      <ul class="views" aria-label="Status">
-        {VIEWS.map((view) => (
-          <li key={view.name}>
-            <a
-              href={urlWith({ status: view.status, direction: view.direction }, "/messages")}
-              aria-current={view.status === status && view.direction === direction ? "true" : undefined}
-            >
-              {shownName(view.name)}
-            </a>
-          </li>
-        ))}
-      </ul>
+      <ViewLinks
+        label="Status"
+        path="/messages"
+        views={VIEWS.map((view) => ({ ...view, name: shownName(view.name) }))}
+      />
       {DETAILS.map(({ name, label }) => {
         const value = query.value.get(name);
         return value === null ? null : (

@@ -8,6 +8,7 @@ import { Fact } from "../../components/fact.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { LocalTime, RelativeTime } from "../../components/time.tsx";
+import { ViewLinks } from "../../components/views.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { type Task, useTask } from "../../controls/task.ts";
 import { useKey } from "../../state/keyboard.ts";
@@ -23,9 +24,9 @@ const PATH = "/notices";
 const REFRESH_MS = 5_000;
 
 const VIEWS = [
-  { name: "All", seen: null, ended: null },
-  { name: "Unseen", seen: "false", ended: null },
-  { name: "Open", seen: null, ended: "false" },
+  { name: "All", query: { seen: null, ended: null } },
+  { name: "Unseen", query: { seen: "false", ended: null } },
+  { name: "Open", query: { seen: null, ended: "false" } },
 ] as const;
 
 /** Notices, newest first, with the selected notice next to it. */
@@ -61,7 +62,11 @@ export function NoticesPage({ params, mayVisit }: PageProps) {
           <MarkAll pages={pages} task={task} onMark={(notices) => void mark(notices, true)} />
         </>
       }
-      bar={<NoticeViews />}
+      bar={
+        <div class="filters">
+          <ViewLinks label="Show" path={PATH} views={VIEWS} />
+        </div>
+      }
     >
       <Problem error={task.error.value} />
       <div class={selected === null ? "split" : "split open"}>
@@ -90,26 +95,6 @@ export function NoticesPage({ params, mayVisit }: PageProps) {
         ) : null}
       </div>
     </Page>
-  );
-}
-
-function NoticeViews() {
-  const [seen, ended] = [query.value.get("seen"), query.value.get("ended")];
-  return (
-    <div class="filters">
-      <ul class="views" aria-label="Show">
-        {VIEWS.map((view) => (
-          <li key={view.name}>
-            <a
-              href={urlWith({ seen: view.seen, ended: view.ended }, PATH)}
-              aria-current={view.seen === seen && view.ended === ended ? "true" : undefined}
-            >
-              {view.name}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </div>
   );
 }
 
