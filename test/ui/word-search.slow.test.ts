@@ -22,6 +22,11 @@ const ui = dashboard({
 
 const { see } = ui;
 
+browserTest("words that no message has leave a list of threads that says so", async () => {
+  await ui.go("/inboxes?text=umbrella");
+  await see("No thread fits this view.");
+});
+
 for (const [path, label] of [
   ["/messages", "Search messages"],
   ["/inboxes", "Search threads"],

@@ -241,7 +241,8 @@ function NoThreads({ inboxes, view }: { inboxes: readonly Inbox[] | null; view: 
         An inbox receives mail at an address of your domain and keeps it in threads.
       </EmptyState>
     );
-  if (view !== "open" || query.value.has("q")) return <EmptyState>No thread fits this view.</EmptyState>;
+  if (view !== "open" || query.value.has("q") || query.value.has("text"))
+    return <EmptyState>No thread fits this view.</EmptyState>;
   return (
     <EmptyState
       action={
