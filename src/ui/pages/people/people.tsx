@@ -11,7 +11,7 @@ import { RelativeTime } from "../../components/time.tsx";
 import { SelectField, TextField } from "../../controls/form.tsx";
 import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 import { useKey } from "../../state/keyboard.ts";
-import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
+import { navigate, type PageProps, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
 import { PersonDetail } from "./detail.tsx";
 import { ChangeOwner } from "./owner.tsx";
@@ -57,7 +57,7 @@ export function PeoplePage({ params }: PageProps) {
           <EmptyState>There is no person with this id.</EmptyState>
         ) : null}
       </div>
-      {query.value.has("owner") ? (
+      {opensForm("senders:write", "owner") ? (
         <ChangeOwner onClose={() => navigate(urlWith({ owner: null }), { replace: true })} />
       ) : null}
       {opensForm("members:write") ? (
