@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { Message } from "../../api/types.ts";
-import { browserPath, get } from "../../api/client.ts";
+import { browserPath } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import { CopyButton } from "../../controls/copy.tsx";
 import { Preview } from "../../components/preview.tsx";
@@ -10,6 +10,7 @@ import { Invitation } from "./invitation.tsx";
 import { UnreadParts } from "../../components/unread-parts.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { counted, sizeText } from "../../words/amounts.ts";
+import { readMessage } from "../messages/detail.tsx";
 
 /** One message of a conversation. */
 export function ThreadMessage({
@@ -58,7 +59,7 @@ export function ThreadMessage({
  * the message itself.
  */
 function Found({ id, onReplied }: { id: string; onReplied: () => void }) {
-  const message = useResource(`message ${id}`, () => get<Message>(`/v1/emails/${encodeURIComponent(id)}`));
+  const message = useResource(`message ${id}`, () => readMessage(id));
   const found = message.value.value;
   if (found === null) return null;
   return (
