@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { dkimSign } from "mailauth/lib/dkim/sign";
 import { MAX_LISTED } from "../../src/core/messages/listed-sender.ts";
 import { type DkimKey, dkimRecord, generateDkimKey } from "../../src/mail/auth/dkim.ts";
-import { smtpSession } from "../support/mail-in.ts";
+import { deliverRaw } from "../support/mail-in.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 
 const FRIEND = "friend.test";
@@ -52,15 +52,7 @@ async function send({ from, to, mailFrom = from, by = from.slice(from.indexOf("@
             signatureData: [{ signingDomain: by, selector: "k", privateKey: key.privateKeyPem }],
           } as Parameters<typeof dkimSign>[1])
         ).signatures;
-  const session = await smtpSession(service.smtpPort);
-  try {
-    await session.say(`MAIL FROM:<${mailFrom}>`);
-    for (const address of to) await session.say(`RCPT TO:<${address}>`);
-    await session.say("DATA");
-    return await session.say(`${signatures}${raw}.`);
-  } finally {
-    session.end();
-  }
+  return deliverRaw(service.smtpPort, { to, mailFrom }, signatures + raw);
 }
 
 /** The newest message of an inbox with that status, with its events. */

@@ -3,7 +3,7 @@ import { sealMessage } from "mailauth/lib/arc";
 import { dkimSign } from "mailauth/lib/dkim/sign";
 import { domainToASCII } from "node:url";
 import { type DkimKey, dkimRecord, generateDkimKey } from "../../src/mail/auth/dkim.ts";
-import { smtpSession } from "../support/mail-in.ts";
+import { deliverRaw } from "../support/mail-in.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 
 // Each row of the table in docs/agents.md: a forgery, signed as its forger can, and its verdict.
@@ -70,15 +70,8 @@ async function sealed(raw: string): Promise<string> {
 }
 
 /** Delivers the bytes from a host that the SPF record of evil.test names. Returns the last reply. */
-async function deliver(raw: string, mailFrom: string): Promise<string> {
-  const session = await smtpSession(service.smtpPort);
-  try {
-    for (const line of [`MAIL FROM:<${mailFrom}>`, "RCPT TO:<a@in.test>", "DATA"]) await session.say(line);
-    return await session.say(`${raw}.`);
-  } finally {
-    session.end();
-  }
-}
+const deliver = (raw: string, mailFrom: string): Promise<string> =>
+  deliverRaw(service.smtpPort, { to: "a@in.test", mailFrom }, raw);
 
 async function recordOf(raw: string, mailFrom = `x@${EVIL}`) {
   const id = /msg_[0-9a-z]{26}/.exec(await deliver(raw, mailFrom))?.[0];

@@ -67,20 +67,25 @@ export function deliver(service: TestService, letter: Letter): Promise<string> {
   return deliverTo(service.smtpPort, letter);
 }
 
-/** Delivers a letter over SMTP. Resolves with the reply to the end of DATA, or to the command that was refused. */
-export async function deliverTo(smtpPort: number, letter: Letter): Promise<string> {
+/** Delivers a letter over SMTP, as `deliverRaw` does. */
+export function deliverTo(smtpPort: number, letter: Letter): Promise<string> {
+  return deliverRaw(smtpPort, letter, `${letterLines(letter).join("\r\n")}\r\n`);
+}
+
+/** Delivers a message as it is. Resolves with the reply to the end of DATA, or to the command that was refused. */
+export async function deliverRaw(
+  smtpPort: number,
+  { to, mailFrom = "ada@client.test" }: Pick<Letter, "to" | "mailFrom">,
+  raw: string,
+): Promise<string> {
   const session = await smtpSession(smtpPort);
   try {
-    const commands = [
-      `MAIL FROM:<${letter.mailFrom ?? "ada@client.test"}>`,
-      ...[letter.to].flat().map((to) => `RCPT TO:<${to}>`),
-      "DATA",
-    ];
-    for (const command of commands) {
+    const recipients = [to].flat().map((address) => `RCPT TO:<${address}>`);
+    for (const command of [`MAIL FROM:<${mailFrom}>`, ...recipients, "DATA"]) {
       const reply = await session.say(command);
       if (!/^[23]/.test(reply)) return reply;
     }
-    return await session.say(`${letterLines(letter).join("\r\n")}\r\n.`);
+    return await session.say(`${raw}.`);
   } finally {
     session.end();
   }
