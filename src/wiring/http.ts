@@ -19,6 +19,7 @@ import type { Sending } from "../flows/accept/sending.ts";
 import { captureDomains } from "../flows/domains/capture-domain.ts";
 import type { DomainLookups } from "../flows/records/lookups.ts";
 import { draftRoutes } from "../http/dashboard/drafts.ts";
+import { noteRefused } from "../flows/account/refused-sign-ins.ts";
 import { sessionRoutes } from "../http/dashboard/session.ts";
 import { providerRoutes } from "../http/dashboard/provider.ts";
 import { providerHost, providerOf } from "./provider.ts";
@@ -200,7 +201,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
 function dashboardRoutes(parts: HttpParts): Route[] {
   const { db, config, keys, signIns } = parts;
   const mailing = { ...parts, publicUrl: config.publicUrl, captures: config.delivery === "capture" };
-  const session = { db, config, sessionKey: keys.session, signIns };
+  const session = { db, config, sessionKey: keys.session, signIns, noteRefused: noteRefused(db) };
   const mailLink = (email: string) => mailLinkTo(mailing, email);
   return [
     ...sessionRoutes({ ...session, mailLinkTo: mailLink }),

@@ -3,6 +3,7 @@ import { loadConfig } from "../../src/config.ts";
 import { UI_HEADER } from "../../src/http/access/own-page.ts";
 import { SESSION_MS } from "../../src/http/access/session.ts";
 import { raw } from "../../src/http/routing/answer.ts";
+import { noteRefused } from "../../src/flows/account/refused-sign-ins.ts";
 import { sessionRoutes } from "../../src/http/dashboard/session.ts";
 import { projectRoute } from "../../src/http/routing/route.ts";
 import { meRoute } from "../../src/http/routes/projects/account.ts";
@@ -36,7 +37,14 @@ beforeEach(async () => {
   api = await testApi({
     http: { config: { ...config, host: "127.0.0.1", port: 0 } },
     routes: ({ db }) => [
-      ...sessionRoutes({ db, config, sessionKey: SESSION_KEY, signIns: rates.takeSignIn, mailLinkTo }),
+      ...sessionRoutes({
+        db,
+        config,
+        sessionKey: SESSION_KEY,
+        noteRefused: noteRefused(db),
+        signIns: rates.takeSignIn,
+        mailLinkTo,
+      }),
       meRoute({ db, config }),
       frame,
     ],
@@ -142,7 +150,15 @@ describe("sign-in attempts", () => {
     const signIns = async (address: string) => ({ ...verdict, allowed: asked.push(address) < 2 });
     const limited = await testApi({
       http: { config: { ...config, host: "127.0.0.1", port: 0, httpProxies: ["127.0.0.1"] } },
-      routes: ({ db }) => sessionRoutes({ db, config, sessionKey: SESSION_KEY, signIns, mailLinkTo }),
+      routes: ({ db }) =>
+        sessionRoutes({
+          db,
+          config,
+          sessionKey: SESSION_KEY,
+          noteRefused: noteRefused(db),
+          signIns,
+          mailLinkTo,
+        }),
     });
     const { port } = await limited.http.start();
     const origin = `http://127.0.0.1:${port}`;

@@ -8,7 +8,6 @@ import {
   type Provider,
   signInByClaims,
 } from "../../flows/account/provider-sign-in.ts";
-import { noteRefused } from "../../flows/account/refused-sign-ins.ts";
 import { log } from "../../log.ts";
 import { isSecurePage } from "../access/own-page.ts";
 import { requireAllowed } from "../access/rate.ts";
@@ -61,8 +60,10 @@ function beginRoute({ config, sessionKey, signIns }: ProviderDeps, { client }: P
   });
 }
 
-function backRoute({ db, config, sessionKey }: ProviderDeps, { client, rules }: Provider): Route {
-  const note = noteRefused(db);
+function backRoute(
+  { db, config, sessionKey, noteRefused: note }: ProviderDeps,
+  { client, rules }: Provider,
+): Route {
   return openRoute({
     method: "GET",
     path: BACK_PATH,

@@ -2,7 +2,7 @@ import type { Key } from "../../core/crypto/key-ring.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { AppError, invalid } from "../../core/errors.ts";
 import { networkOf } from "../../core/networks.ts";
-import { noteRefused } from "../../flows/account/refused-sign-ins.ts";
+import type { NoteRefused } from "../../flows/account/refused-sign-ins.ts";
 import { type Browser, useSignInLink } from "../../flows/account/sign-in.ts";
 import { useStartToken } from "../../flows/account/start-link.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -22,6 +22,8 @@ export interface SessionDeps extends Configured {
   sessionKey: Key;
   /** Null: attempts are not limited. */
   signIns: SignInLimiter | null;
+  /** Notes refused sign-ins, by key, link and provider together. */
+  noteRefused: NoteRefused;
   /** Sends a link to the member with the address, if there is one. */
   mailLinkTo: (email: string) => Promise<void>;
 }
@@ -51,8 +53,7 @@ export function sessionRoutes(deps: SessionDeps): Route[] {
   ];
 }
 
-function signInRoute({ db, config, sessionKey, signIns, mailLinkTo }: SessionDeps): Route {
-  const note = noteRefused(db);
+function signInRoute({ db, config, sessionKey, signIns, noteRefused: note, mailLinkTo }: SessionDeps): Route {
   return openRoute({
     method: "POST",
     path: PATH,
