@@ -32,6 +32,7 @@ describe("POST /v1/inboxes", () => {
       displayName: "",
       type: "agent",
       accept: "anyone",
+      signature: "",
       createdAt: new Date(api.clock.now()).toISOString(),
     });
     expect((await api.call("GET", `/v1/inboxes/${json.id}`)).json).toEqual(json);

@@ -19,8 +19,10 @@ export const RULES = `- **Keys.** Each request has \`Authorization: Bearer <API 
 - **Lists.** A page is \`{"data","nextCursor"}\`. Pass \`nextCursor\` as \`cursor\` for the next one, until it is null.
 - **Repeats.** A POST with an \`Idempotency-Key\` takes effect once: for 24 hours, the same key and body get the first answer again.
 - **Limits.** \`RateLimit-Remaining\` counts down. 429 and 503 have \`Retry-After\`.
-- **Additions.** Fields and operations may be added at any time. Ignore what you do not know.
-- **Guides.** They are at [/docs/guide](/docs/guide).`;
+- **Additions.** Fields and operations may be added at any time. Ignore what you do not know.`;
+
+/** Leads readers of the reference page to the guides. The index for programs lists each guide instead. */
+const GUIDES = "- **Guides.** They are at [/docs/guide](/docs/guide).";
 
 const SUMMARY = "Sends and receives email over a REST API.";
 /** The API's name and description. */
@@ -28,7 +30,7 @@ export const INFO = {
   title: "Postrider",
   version: "1",
   summary: SUMMARY,
-  description: `${SUMMARY}\n\n${RULES}`,
+  description: `${SUMMARY}\n\n${RULES}\n${GUIDES}`,
 };
 
 /** Returns the OpenAPI document of the routes. Its server is the origin that the document came from. */
