@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { IDEMPOTENCY_KEY } from "../core/idempotency-key.ts";
+import { TRUSTS } from "../core/messages/sender.ts";
 import { choiceInput, flagInput, MAIL, MESSAGE_INPUT, PAGE, textInput } from "./inputs.ts";
 import { THREAD_TOOLS } from "./thread-tools.ts";
 import { type Args, type CallApi, idIn, type Tool, type ToolAnswer, withQuery } from "./tool.ts";
@@ -10,6 +11,11 @@ const MAX_WAIT_SECONDS = 60;
 /** Strangers' words that answers may hold, besides mail. */
 const REPLIES = "addresses and replies of other people's mail servers";
 const RECORDS = "DNS records published by other people";
+
+const TRUST_INPUT = Type.Union(
+  TRUSTS.map((trust) => Type.Literal(trust)),
+  { description: "How far the sender of a received message is trusted: `sender.trust` of the message." },
+);
 
 /** The tools, in the order in which an agent uses them. */
 export const TOOLS: readonly Tool[] = [
@@ -110,6 +116,7 @@ export const TOOLS: readonly Tool[] = [
     input: {
       to: textInput("An address that receives it."),
       from: textInput("The sender's address."),
+      trust: TRUST_INPUT,
       q: textInput("Part of the subject or an address."),
       after: textInput(
         "ISO 8601 time; earlier messages do not count. If absent, an earlier message may be the answer.",
@@ -135,6 +142,7 @@ export const TOOLS: readonly Tool[] = [
       q: textInput("Part of a recipient, the sender or the subject."),
       status: textInput("For example delivered, bounced, queued."),
       direction: choiceInput("inbound", "outbound"),
+      trust: TRUST_INPUT,
       from: textInput("The sender's address."),
       to: textInput("A recipient's address."),
       tag: textInput("A tag as `name:value`."),
