@@ -162,6 +162,8 @@ async function writeEverywhere(): Promise<void> {
     { "idempotency-key": "c1" },
   );
   await post("/v1/suppressions", { email: ZOE, note: "Quillfeather asked" }, { "idempotency-key": "s1" });
+  await post("/v1/inbound/senders", { pattern: ZOE, list: "block" }, { "idempotency-key": "l1" });
+  await post(`/v1/inboxes/${inboxId}/senders`, { pattern: ZOE.toUpperCase(), list: "allow" });
   const table = `email,first_name,last_name,address\nkim@other.example,Kim,,\n${ZOE},Zoe,Quillfeather,"quill-secret"\nZoe <${ZOE}>,,,\n`;
   await importFile(service.projectKey, table);
   idIn(
@@ -208,18 +210,20 @@ describe("erasing an address", () => {
     expect(Object.keys(known)).toEqual([
       "contact",
       "suppression",
+      "listed_sender",
       "import",
       "message",
       "note",
       "draft",
       "audit",
     ]);
-    expect([known.note, known.draft]).toEqual([1, 3]);
+    expect([known.note, known.draft, known.listed_sender]).toEqual([1, 3, 2]);
     const counts = await done(await erase(ZOE.toUpperCase()));
     expect(counts).toMatchObject({ contacts: 1, suppressions: 1 });
     expect(counts.messages).toBeGreaterThanOrEqual(5);
     expect(known.message).toBe(counts.messages);
     expect(await exported(ZOE)).toEqual({ suppression: 1 });
+    expect((await get("/v1/inbound/senders")).body.data).toEqual([]);
     await checkpoint();
     expect(await found()).toEqual([]);
     expect((await get("/v1/emails?q=quillfeather")).body.data).toEqual([]);

@@ -46,6 +46,11 @@ export function listListed(
   return LISTED.all(db, page, [senderId, inboxId, after ?? idCeiling("lse"), take]);
 }
 
+/** Returns the entries of a project and its inboxes for an address itself. @param key of the address */
+export function findListed(db: Db, senderId: string, key: string): Promise<ListedSender[]> {
+  return LISTED.all(db, "WHERE sender_id = ? AND pattern = ?", [senderId, key]);
+}
+
 /** Takes a sender off a list. Returns false if it is not on that of the inbox, or of the project itself. */
 export function deleteListed(db: Db, senderId: string, inboxId: string | null, id: string): Promise<boolean> {
   const sql = "DELETE FROM listed_senders WHERE sender_id = ? AND inbox_id IS ? AND id = ?";

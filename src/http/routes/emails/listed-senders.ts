@@ -43,7 +43,8 @@ const ListedView = Type.Object(
 );
 const NewListed = Type.Object({ pattern: Pattern, list: List }, { title: "NewListedSender" });
 
-function show({ id, inboxId, pattern, list, createdAt }: ListedSender) {
+/** Returns a listed sender as the API shows it. */
+export function showListed({ id, inboxId, pattern, list, createdAt }: ListedSender) {
   return { id, inboxId, pattern, list, createdAt: showTime(createdAt) };
 }
 
@@ -90,7 +91,7 @@ function routesOf(db: Db, { path, of, words, inboxId }: Place): Route[] {
       async handle({ senderId, params, body, now, record }) {
         const at = await inboxId(senderId, params);
         const listed = newListed({ senderId, inboxId: at, ...body }, now);
-        const answer = created(show(listed));
+        const answer = created(showListed(listed));
         await store(db, listed, record(answer));
         return answer;
       },
@@ -107,7 +108,7 @@ function routesOf(db: Db, { path, of, words, inboxId }: Place): Route[] {
       async handle({ senderId, params, page }) {
         const { after, take, answer } = page();
         const listed = await listListed(db, senderId, await inboxId(senderId, params), after, take);
-        return ok(answer(listed, show, ({ id }) => id));
+        return ok(answer(listed, showListed, ({ id }) => id));
       },
     }),
     projectRoute({
