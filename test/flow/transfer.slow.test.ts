@@ -18,7 +18,7 @@ import { KINDS } from "../../src/store/transfer/kinds.ts";
 import { startServer } from "../support/database.ts";
 import { newFolder } from "../support/folder.ts";
 import { until } from "../support/poll.ts";
-import { answersAt, makeEstate, type RecordedAnswer } from "../support/recorded-answers.ts";
+import { answersAt, makeEstate, makeFanOut, type RecordedAnswer } from "../support/recorded-answers.ts";
 import { recounted } from "../support/recount.ts";
 import { startService } from "../support/service.ts";
 import { startWorld, type World } from "../support/tenants.ts";
@@ -39,6 +39,7 @@ beforeAll(async () => {
   await until(async () => (await waiting()) === 0);
   // Without workers nothing changes any more.
   await world.service.restart({ ROLES: "api" });
+  await makeFanOut(world);
   // Imported files are not exported.
   const gone = ["import_parts", "imports"].map((table) => ({ sql: `DELETE FROM ${table}`, args: [] }));
   await world.service.app.db.write(gone);

@@ -7,7 +7,7 @@ import { copyDatabase } from "../../src/store/embedded/connection.ts";
 import { VERSION } from "../../src/version.ts";
 import { newFolder } from "../support/folder.ts";
 import { until } from "../support/poll.ts";
-import { answersAt, makeEstate } from "../support/recorded-answers.ts";
+import { answersAt, makeEstate, makeFanOut } from "../support/recorded-answers.ts";
 import { startWorld, type World } from "../support/tenants.ts";
 import { DUE, dueRows, type Snapshot, writeFixture } from "./fixture.ts";
 
@@ -17,6 +17,7 @@ const scheduled = await schedule(world);
 await until(async () => (await waiting(world)) === 0);
 // Without workers nothing changes any more.
 await world.service.restart({ ROLES: "api" });
+await makeFanOut(world);
 const { service } = world;
 const due: Snapshot["due"] = {};
 for (const table of Object.keys(DUE) as (keyof typeof DUE)[])
