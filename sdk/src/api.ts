@@ -905,6 +905,23 @@ export interface components {
             /** @description Where the words of `text` are. Absent without `text`. */
             highlights?: components["schemas"]["Highlight"][];
         };
+        /** Mailbox */
+        Mailbox: {
+            /** @description The most used first, at most 200. */
+            labels: {
+                /** @example billing */
+                label: string;
+                /** @example 12 */
+                threads: number;
+            }[];
+            /** @description By address. Without those who are disabled. */
+            members: {
+                /** @example mem_01hzy8 */
+                id: string;
+                /** @example ana@example.com */
+                email: string;
+            }[];
+        };
         /** Thread */
         Thread: {
             id: string;
@@ -1570,6 +1587,11 @@ export interface components {
              * @example msg_01hzy8
              */
             messageId?: string;
+            /**
+             * @description Of the draft that you read. If it has changed since, the answer is 409.
+             * @example 1
+             */
+            version?: number;
         };
         /** SendDraft */
         SendDraft: {
@@ -4241,6 +4263,7 @@ export type Explanation = components['schemas']['Explanation'];
 export type ReleaseEmail = components['schemas']['ReleaseEmail'];
 export type ForwardEmail = components['schemas']['ForwardEmail'];
 export type ListedThread = components['schemas']['ListedThread'];
+export type Mailbox = components['schemas']['Mailbox'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
 export type Author = components['schemas']['Author'];
@@ -4988,6 +5011,23 @@ export interface operations {
                          */
                         indexedSince?: string;
                     };
+                };
+            };
+        };
+    };
+    getMailbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the labels in use, and the members whom threads can be assigned to */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Mailbox"];
                 };
             };
         };

@@ -221,6 +221,29 @@ describe("the folder of a thread", () => {
   });
 });
 
+test("the mailbox has the labels in use and the members who may see the project, but none for its own key", async () => {
+  const { project } = (await call("GET", "/v1/me")).body;
+  const other = (await wide("POST", "/v1/senders", { name: "Elsewhere", externalId: "elsewhere" })).body;
+  const [sees, limited, disabled] = [await member(), await member({ senderIds: [other.id] }), await member()];
+  await wide("PATCH", `/v1/members/${disabled}`, { status: "disabled" });
+  for (const labels of [["rare"], ["rare", "common"], ["common"], ["common"]])
+    await change((await arrived()).threadId, { labels });
+  const named = (label: string) => (one: { label: string }) => one.label === label;
+  const { labels, members } = (
+    await service.call("GET", "/v1/mailbox", undefined, {
+      key: service.accountKey,
+      headers: { "x-service-product": project.externalId },
+    })
+  ).body;
+  expect(labels.find(named("common"))).toEqual({ label: "common", threads: 3 });
+  expect(labels.findIndex(named("common"))).toBeLessThan(labels.findIndex(named("rare")));
+  const ids = members.map(({ id }: { id: string }) => id);
+  expect(ids).toContain(sees);
+  expect(ids).not.toContain(limited);
+  expect(ids).not.toContain(disabled);
+  expect((await call("GET", "/v1/mailbox")).body).toEqual({ labels, members: [] });
+});
+
 test("the audit trail says who labelled, assigned and moved a thread", async () => {
   const { threadId } = await arrived();
   const assigneeId = await member();

@@ -132,6 +132,16 @@ describe("a draft", () => {
     expect((await send(id, { version: version + 1 })).status).toBe(202);
   });
 
+  test("of two who change it as they read it, the second gets 409 and overwrites nothing", async () => {
+    const { id, version } = await saved();
+    const put = (subject: string, read: number) =>
+      call("PUT", `/v1/drafts/${id}`, { ...LETTER, subject, version: read });
+    expect((await put("First", version)).body).toMatchObject({ subject: "First", version: version + 1 });
+    expect((await put("Second", version)).status).toBe(409);
+    expect((await call("GET", `/v1/drafts/${id}`)).body.subject).toBe("First");
+    expect((await put("Third", version + 1)).status).toBe(200);
+  });
+
   test("stays if its message is refused, and the answer names what it lacks", async () => {
     const { id } = await saved({ text: "Only this yet" });
     const refused = await send(id);

@@ -152,6 +152,11 @@ export class Threads {
     return this.#api.list<"listThreads">("/v1/threads", { query, options });
   }
 
+  /** Returns the labels in use, and the members whom threads can be assigned to. */
+  mailbox(options?: RequestOptions): ApiPromise<Answer<"getMailbox">> {
+    return this.#api.json<"getMailbox">("GET", "/v1/mailbox", { options });
+  }
+
   /** Returns a thread with its last messages, oldest first, and its notes. */
   get(id: string, options?: RequestOptions): ApiPromise<Answer<"getThread">> {
     return this.#api.json<"getThread">("GET", path`/v1/threads/${id}`, { options });

@@ -58,6 +58,8 @@ export declare class Threads {
     constructor(api: Transport);
     /** Lists the threads of all inboxes, most recently active first. */
     list(query?: Query<"listThreads">, options?: RequestOptions): List<Item<"listThreads">>;
+    /** Returns the labels in use, and the members whom threads can be assigned to. */
+    mailbox(options?: RequestOptions): ApiPromise<Answer<"getMailbox">>;
     /** Returns a thread with its last messages, oldest first, and its notes. */
     get(id: string, options?: RequestOptions): ApiPromise<Answer<"getThread">>;
     /** Deletes a thread with all of its messages. */

@@ -3,6 +3,7 @@ import { type Db, firstReturned, type Statement } from "../engine/client.ts";
 import { json, plain, table } from "../engine/columns.ts";
 import { requireRoom } from "../engine/guards.ts";
 import type { Place } from "../engine/place.ts";
+import type { Project } from "./projects.ts";
 import { unassign } from "../threads/thread-changes.ts";
 
 /** Roles of members, from most rights to fewest. */
@@ -70,6 +71,18 @@ export function findMember(db: Db, email: string): Promise<Member | null> {
 export function listMembers(db: Db, accountId: string, place: Place, take: number): Promise<Member[]> {
   const ceiling = idCeiling("mem");
   return MEMBERS.page(db, { where: "account_id = ?", args: [accountId], place, ceiling, take });
+}
+
+/** Condition that a member may see a project. Takes its id. */
+const SEES = "(sender_ids = '[]' OR EXISTS (SELECT 1 FROM json_each(sender_ids) WHERE value = ?))";
+
+/** Returns the members of a project's account who may see it and are not disabled, by address. */
+export function membersWhoSee(
+  db: Db,
+  { id, accountId }: Pick<Project, "id" | "accountId">,
+): Promise<Member[]> {
+  const where = `WHERE account_id = ? AND status <> 'disabled' AND ${SEES} ORDER BY email`;
+  return MEMBERS.all(db, where, [accountId, id]);
 }
 
 /**

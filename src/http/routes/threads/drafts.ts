@@ -37,7 +37,19 @@ const NewDraft = Type.Object(
   },
   { title: "NewDraft" },
 );
-const DraftFields = Type.Object(DraftItem.properties, { title: "DraftFields" });
+const DraftFields = Type.Object(
+  {
+    ...DraftItem.properties,
+    version: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        examples: [1],
+        description: "Of the draft that you read. If it has changed since, the answer is 409.",
+      }),
+    ),
+  },
+  { title: "DraftFields" },
+);
 const EXAMPLE = { from: "ana@example.com", to: "ben@example.com", subject: "Hello", text: "Hi Ben" };
 const SAVED = {
   ...EXAMPLE,
@@ -50,7 +62,7 @@ const SAVED = {
 };
 
 /** @throws AppError 422 for a field that the draft cannot have */
-function checkFields(body: Static<typeof NewDraft>, inThread: boolean): void {
+function checkFields(body: DraftItem, inThread: boolean): void {
   const issues = draftIssues(body, inThread);
   if (issues.length > 0) throw validationError(issues);
 }
@@ -155,20 +167,27 @@ function replaceRoute({ db }: { db: Db }): Route {
     stores: { limitedBy: "handler" },
     scope: "drafts:write",
     summary: "Replace the fields of a draft",
-    description: "Fields that are absent are removed. Its thread stays.",
+    description:
+      "Fields that are absent are removed. Its thread stays. With `version`, a change by someone else is not overwritten.",
     examples: { body: EXAMPLE, answer: SAVED },
     body: DraftFields,
     answers: { 200: DraftView },
     errors: ["not_found", "conflict"],
     async handle({ senderId, params, body, now, growing }) {
+      const { version, ...item } = body;
       const before = existing("draft", await getDraft(db, senderId, params.id));
-      checkFields(body, before.threadId !== null);
-      const after = await replaceDraft(db, before, { item: draftFields(body), updatedAt: now }, growing);
-      if (after !== null) return ok(showDraft(after));
-      throw new AppError("conflict", "Another request has just changed or sent this draft.", {
-        code: "invalid_state",
-      });
+      checkFields(item, before.threadId !== null);
+      if (version !== undefined && version !== before.version) throw changedSince();
+      const after = await replaceDraft(db, before, { item: draftFields(item), updatedAt: now }, growing);
+      if (after === null) throw changedSince();
+      return ok(showDraft(after));
     },
+  });
+}
+
+function changedSince(): AppError {
+  return new AppError("conflict", "Another request has changed or sent this draft since it was read.", {
+    code: "invalid_state",
   });
 }
 

@@ -10,6 +10,7 @@ import { PAGE_QUERY, PageOf } from "../../routing/schemas.ts";
 import { showConversation, ThreadMessageView } from "../../views/conversation.ts";
 import { showThread, ThreadSchema } from "../../views/thread.ts";
 import { draftRoutes } from "./drafts.ts";
+import { mailboxRoute } from "./mailbox.ts";
 import { noteRoutes, NoteView, showNote } from "./notes.ts";
 import { replies, replyRoute } from "./replies.ts";
 import { threadChangeRoute } from "./thread-changes.ts";
@@ -23,6 +24,7 @@ export function threadRoutes(deps: Parts): Route[] {
   const sendReply = replies(deps);
   return [
     ...threadListRoutes(deps),
+    mailboxRoute(deps),
     getRoute(deps),
     threadChangeRoute(deps),
     messagesRoute(deps),
