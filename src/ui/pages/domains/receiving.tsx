@@ -3,6 +3,7 @@ import type { Resource } from "../../api/resource.ts";
 import type { CheckedRecord, DnsRecord, Domain, Receiving } from "../../api/types.ts";
 import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";
+import { Switch } from "../../controls/switch.tsx";
 import { can } from "../../state/session.ts";
 import { Records } from "./records.tsx";
 
@@ -27,18 +28,12 @@ export function ReceivingPart({ domain, receiving, records, path, onChanged }: R
     <section class="detail-part" aria-label="Receiving">
       <div class="part-head">
         <h3>Receiving</h3>
-        <button
-          type="button"
-          class="switch"
-          role="switch"
-          aria-checked={enabled}
-          aria-label="Receive mail for this domain"
+        <Switch
+          on={enabled}
+          label="Receive mail for this domain"
           disabled={task.busy.value || status === "pending" || !can("domains:write")}
-          onClick={() => void turn()}
-        >
-          <span class="switch-track" aria-hidden="true" />
-          {enabled ? "On" : "Off"}
-        </button>
+          onTurn={() => void turn()}
+        />
       </div>
       <p class="quiet">
         {status === "pending"
@@ -70,18 +65,12 @@ export function WildcardPart({ domain, path, onChanged }: WildcardProps) {
     <section class="detail-part" aria-label="Wildcard">
       <div class="part-head">
         <h3>Wildcard</h3>
-        <button
-          type="button"
-          class="switch"
-          role="switch"
-          aria-checked={wildcard}
-          aria-label="Receive mail for every name below this domain"
+        <Switch
+          on={wildcard}
+          label="Receive mail for every name below this domain"
           disabled={task.busy.value || !can("domains:write")}
-          onClick={() => void turn()}
-        >
-          <span class="switch-track" aria-hidden="true" />
-          {wildcard ? "On" : "Off"}
-        </button>
+          onTurn={() => void turn()}
+        />
       </div>
       <p class="quiet">
         {wildcard

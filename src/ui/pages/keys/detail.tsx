@@ -7,6 +7,7 @@ import { TextField } from "../../controls/form.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { can, me } from "../../state/session.ts";
+import { InboxNames } from "./inboxes.tsx";
 import { KeyStatus, projectText } from "./words.tsx";
 
 interface DetailProps {
@@ -17,7 +18,8 @@ interface DetailProps {
 
 /** One API key: what it may do, and when it was used. */
 export function KeyDetail({ apiKey, onClose, onChanged }: DetailProps) {
-  const { id, name, keyPrefix, last4, scopes, allowRecipients, approval, revokedAt } = apiKey;
+  const { id, name, keyPrefix, last4, scopes, allowRecipients, approval, revokedAt, inboxIds, senderId } =
+    apiKey;
   return (
     <Detail
       name="Key"
@@ -51,6 +53,11 @@ export function KeyDetail({ apiKey, onClose, onChanged }: DetailProps) {
               ))}
         </Fact>
         <Fact name="Recipients">{allowRecipients === null ? "All" : allowRecipients.join(", ")}</Fact>
+        {inboxIds === null ? null : (
+          <Fact name="Inboxes">
+            <InboxNames project={senderId ?? ""} ids={inboxIds} />
+          </Fact>
+        )}
         <Fact name="Approval">
           {approval ? "Each send waits until another key approves it" : "Not needed"}
         </Fact>

@@ -1,3 +1,4 @@
+import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { ApiKey } from "../../api/types.ts";
@@ -6,6 +7,7 @@ import { CheckBox, SelectField, TextArea, TextField } from "../../controls/form.
 import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 import { accountWide, can, projectId, projects } from "../../state/session.ts";
 import { SCOPES } from "../../api/server-lists.ts";
+import { InboxChecks } from "./inboxes.tsx";
 
 /** Creates an API key. */
 export function NewKey({ onClose, onCreated }: MakerProps<ApiKey & { secret: string }>) {
@@ -15,6 +17,13 @@ export function NewKey({ onClose, onCreated }: MakerProps<ApiKey & { secret: str
   const scopes = useSignal<ReadonlySet<string>>(new Set(["emails:send", "emails:read"].filter(can)));
   const recipients = useSignal("");
   const approval = useSignal(false);
+  const limited = useSignal(false);
+  const inboxes = useSignal<ReadonlySet<string>>(new Set());
+  // Inboxes belong to the project that was chosen before.
+  useEffect(() => {
+    limited.value = false;
+    inboxes.value = new Set();
+  }, [project.value]);
   const create = async () => {
     const allowed = recipients.value.split(/[\s,]+/).filter((text) => text !== "");
     const body = {
@@ -23,6 +32,7 @@ export function NewKey({ onClose, onCreated }: MakerProps<ApiKey & { secret: str
       scopes: everything.value ? [] : [...scopes.value],
       ...(allowed.length === 0 ? {} : { allowRecipients: allowed }),
       approval: approval.value,
+      ...(limited.value ? { inboxIds: [...inboxes.value] } : {}),
     };
     onCreated(await post<ApiKey & { secret: string }>("/v1/api-keys", body, { account: true }));
   };
@@ -30,7 +40,9 @@ export function NewKey({ onClose, onCreated }: MakerProps<ApiKey & { secret: str
     <FormDialog
       title="Create an API key"
       verb="Create key"
-      incomplete={!everything.value && scopes.value.size === 0}
+      incomplete={
+        (!everything.value && scopes.value.size === 0) || (limited.value && inboxes.value.size === 0)
+      }
       onSubmit={create}
       onClose={onClose}
     >
@@ -62,6 +74,7 @@ export function NewKey({ onClose, onCreated }: MakerProps<ApiKey & { secret: str
           options={SCOPES.filter(can).map((scope) => ({ value: scope, text: scope }))}
         />
       )}
+      <InboxChecks project={project.value} limited={limited} chosen={inboxes} />
       <TextArea
         label="Recipients"
         name="allowRecipients"
