@@ -24,6 +24,7 @@ export type Explanation = Schemas["Explanation"];
 export type Thread = Schemas["ListedThread"];
 export type Conversation = operations["getThread"]["responses"][200]["content"]["application/json"];
 export type Inbox = Schemas["Inbox"];
+export type ListedSender = Schemas["ListedSender"];
 export type Stats = Schemas["Stats"];
 export type Figures = Stats["totals"];
 export type Health = Schemas["Health"];

@@ -5,40 +5,64 @@ import { CopyButton } from "../../controls/copy.tsx";
 import { Confirm } from "../../controls/dialog.tsx";
 import { TextField } from "../../controls/form.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
-import { navigate } from "../../state/router.ts";
+import { opensForm } from "../../components/create-link.tsx";
+import { navigate, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
+import { Senders } from "./senders.tsx";
 
 interface InboxMenuProps {
+  /** The inbox that is shown; null: all. */
+  inbox: Inbox | null;
+  onChanged: () => void;
+}
+
+/** Actions on what is shown: one inbox, or all. */
+export function InboxMenu({ inbox, onChanged }: InboxMenuProps) {
+  return (
+    <span class="inbox-menu">
+      {inbox === null ? null : <CopyButton text={inbox.address} what="address" />}
+      {can("inboxes:read") ? (
+        <a class="button bare small" href={urlWith({ senders: "1" })}>
+          Senders
+        </a>
+      ) : null}
+      {inbox !== null && can("inboxes:write") ? <Changes inbox={inbox} onChanged={onChanged} /> : null}
+      {opensForm("inboxes:read", "senders") ? (
+        <Senders
+          inbox={inbox}
+          onChanged={onChanged}
+          onClose={() => navigate(urlWith({ senders: null }), { replace: true })}
+        />
+      ) : null}
+    </span>
+  );
+}
+
+interface ChangesProps {
   inbox: Inbox;
   onChanged: () => void;
 }
 
-/** Actions on the inbox that is shown. */
-export function InboxMenu({ inbox, onChanged }: InboxMenuProps) {
+function Changes({ inbox, onChanged }: ChangesProps) {
   const open = useSignal<"rename" | "delete" | null>(null);
   const close = () => {
     open.value = null;
   };
   return (
-    <span class="inbox-menu">
-      <CopyButton text={inbox.address} what="address" />
-      {can("inboxes:write") ? (
-        <>
-          <button type="button" class="button bare small" onClick={() => (open.value = "rename")}>
-            Rename
-          </button>
-          <button type="button" class="button bare small" onClick={() => (open.value = "delete")}>
-            Delete
-          </button>
-        </>
-      ) : null}
+    <>
+      <button type="button" class="button bare small" onClick={() => (open.value = "rename")}>
+        Rename
+      </button>
+      <button type="button" class="button bare small" onClick={() => (open.value = "delete")}>
+        Delete
+      </button>
       {open.value === "rename" ? <Rename inbox={inbox} onChanged={onChanged} onClose={close} /> : null}
       {open.value === "delete" ? <Delete inbox={inbox} onChanged={onChanged} onClose={close} /> : null}
-    </span>
+    </>
   );
 }
 
-interface DialogProps extends InboxMenuProps {
+interface DialogProps extends ChangesProps {
   onClose: () => void;
 }
 

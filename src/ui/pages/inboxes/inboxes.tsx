@@ -96,8 +96,8 @@ export function InboxesPage({ params }: PageProps) {
               </li>
             ))}
           </ul>
-          {chosen === undefined ? null : (
-            <InboxMenu key={chosen.id} inbox={chosen} onChanged={inboxes.reload} />
+          {list === null || (inboxId !== null && chosen === undefined) ? null : (
+            <InboxMenu key={chosen?.id} inbox={chosen ?? null} onChanged={inboxes.reload} />
           )}
         </div>
       }
@@ -112,7 +112,12 @@ export function InboxesPage({ params }: PageProps) {
           selected={selected}
           keyOf={({ id }) => id}
           hrefOf={({ id }) =>
-            changedUrl(`/threads/${id}`, search, { inbox: inboxId, simulate: null, create: null })
+            changedUrl(`/threads/${id}`, search, {
+              inbox: inboxId,
+              simulate: null,
+              create: null,
+              senders: null,
+            })
           }
           cells={(thread) => <Cells thread={thread} />}
           bulk={threadBulk(view)}

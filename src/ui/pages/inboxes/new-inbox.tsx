@@ -2,24 +2,18 @@ import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Domain, Inbox } from "../../api/types.ts";
-import { SelectField, TextField } from "../../controls/form.tsx";
+import { TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 import { suggestedInbox, useDomains } from "../../state/installation.ts";
 import { can, me } from "../../state/session.ts";
-
-/** Whose mail an inbox takes. */
-const ACCEPTS: readonly { value: Inbox["accept"]; text: string }[] = [
-  { value: "anyone", text: "Anyone" },
-  { value: "authenticated", text: "Senders that DMARC proves" },
-  { value: "allowed", text: "Senders on the allow list" },
-];
+import { AcceptField } from "./accept.tsx";
 
 /** Makes an inbox. If its domain is not registered, offers to register it in the same step. */
 export function NewInbox({ onClose, onCreated }: MakerProps<Inbox>) {
   const address = useSignal("");
   const displayName = useSignal("");
-  const accept = useSignal<string>("anyone");
+  const accept = useSignal<Inbox["accept"]>("anyone");
   const task = useTask();
   const domains = useDomains();
   const known = domains.value.value;
@@ -69,13 +63,7 @@ export function NewInbox({ onClose, onCreated }: MakerProps<Inbox>) {
         value={displayName}
         hint="Shown to the people who get replies. Optional."
       />
-      <SelectField
-        label="Mail from"
-        name="accept"
-        value={accept}
-        options={ACCEPTS}
-        hint="Other mail is refused before it is accepted."
-      />
+      <AcceptField value={accept} />
     </FormDialog>
   );
 }
