@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
+import { DAY_MS } from "../../src/core/time/units.ts";
 import { FACT_SOURCES } from "../../src/flows/notices/facts.ts";
 import { NOTICE_TYPES } from "../../src/flows/notices/kinds.ts";
 import {
+  accountsToTell,
   deleteOldNotices,
   endNotice,
   listNotices,
+  noteSent,
   openNotices,
   raiseNotice,
 } from "../../src/store/notices/notices.ts";
@@ -23,22 +26,20 @@ beforeAll(async () => {
 });
 afterAll(() => base.remove());
 
+const ALL = { senderId: null };
+const NOTICE = { senderId: null, subject: "r", detail: null };
 const about = (subjectId: string, at: number, once?: true) =>
   raiseNotice({
+    ...NOTICE,
     id: newId("ntc", at),
     accountId: "acc_1",
-    senderId: null,
     kind: "rule_disabled",
     subjectId,
-    subject: "r",
-    detail: null,
     at,
     ...(once === undefined ? {} : { once }),
   });
 const of = async (subjectId: string) =>
-  (await listNotices(base.db, "acc_1", { senderId: null }, null, 100)).filter(
-    (notice) => notice.subjectId === subjectId,
-  );
+  (await listNotices(base.db, "acc_1", ALL, null, 100)).filter((notice) => notice.subjectId === subjectId);
 
 test("a notice is raised once while one of its kind and subject is open, and again after that has ended", async () => {
   await base.db.write([about("r1", 1000), about("r1", 2000)]);
@@ -71,6 +72,31 @@ test("only notices that ended before the time are deleted, up to the limit", asy
   while ((await deleteOldNotices(base.db, 5000, 1)) > 0);
   expect((await of("r3")).map(({ at }) => at)).toEqual([9000]);
   expect(await of("r4")).toHaveLength(1);
+});
+
+test("accounts whose notices wait for the next day leave the turn to the others", async () => {
+  const day = 2 * DAY_MS;
+  const account = (id: string) => ({
+    sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES (?, 'A', 'a@one.test', 1)",
+    args: [id],
+  });
+  const raise = (accountId: string, id: string) =>
+    raiseNotice({ ...NOTICE, id, accountId, kind: "disk_low", subjectId: "disk", at: day });
+  await base.db.write([
+    noteSent(
+      (await listNotices(base.db, "acc_1", ALL, null, 100)).map(({ id }) => id),
+      1,
+    ),
+  ]);
+  await base.db.write([
+    account("acc_2"),
+    account("acc_3"),
+    raise("acc_2", "ntc_a"),
+    noteSent(["ntc_a"], day),
+  ]);
+  await base.db.write([endNotice("disk_low", "disk", day), raise("acc_2", "ntc_b"), raise("acc_3", "ntc_c")]);
+  expect(await accountsToTell(base.db, day, 1)).toEqual(["acc_3"]);
+  expect(await accountsToTell(base.db, day + DAY_MS, 2)).toEqual(["acc_2", "acc_3"]);
 });
 
 test("each kind has a source of its facts unless a write raises it", () => {

@@ -37,7 +37,7 @@ const NOTICES_PER_MAIL = 20;
 
 /** Sends what was raised: by mail, one message to each address with all notices, and to the webhook. */
 export async function sendNotices(deps: SendDeps): Promise<void> {
-  for (const accountId of await accountsToTell(deps.db, ACCOUNTS_PER_TURN))
+  for (const accountId of await accountsToTell(deps.db, startOfDay(deps.clock.now()), ACCOUNTS_PER_TURN))
     await tell(deps, accountId).catch((error: unknown) => {
       log("notices").error("notices could not be sent", { accountId, error: String(error) });
     });
@@ -52,8 +52,11 @@ async function tell(deps: SendDeps, accountId: string): Promise<void> {
   const now = clock.now();
   const settings = await noticeSettings(db, accountId);
   if (settings.off.length > 0) await db.write([dropUnsent(accountId, settings.off)]);
-  const today = Math.floor(now / DAY_MS) * DAY_MS;
-  const notices = await noticesToSend(db, accountId, { off: settings.off, today, take: NOTICES_PER_MAIL });
+  const notices = await noticesToSend(db, accountId, {
+    off: settings.off,
+    today: startOfDay(now),
+    take: NOTICES_PER_MAIL,
+  });
   const told = firstOfEach(notices);
   if (told.length === 0) return;
   const ids = told.map(({ id }) => id);
@@ -78,6 +81,10 @@ async function tell(deps: SendDeps, accountId: string): Promise<void> {
     "push",
     pushes.map(({ job }) => job),
   );
+}
+
+function startOfDay(now: number): number {
+  return Math.floor(now / DAY_MS) * DAY_MS;
 }
 
 /** Leaves out a second notice of a kind and subject, which waits for the next day. */

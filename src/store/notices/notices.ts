@@ -174,11 +174,18 @@ export async function endedApprovals(db: Db, take: number): Promise<string[]> {
 /** Condition of the notices that wait to be sent. */
 const TO_SEND = `mailed_at IS NULL AND ${NEWS}`;
 
-/** Returns the accounts that have notices to send. */
-export async function accountsToTell(db: Db, take: number): Promise<string[]> {
+/** Condition that none of a notice's kind and subject was sent since a time, the parameter: else it waits for the next day. */
+const FIRST_OF_DAY = `NOT EXISTS (SELECT 1 FROM notices told WHERE told.account_id = notices.account_id
+  AND told.kind = notices.kind AND told.subject_id = notices.subject_id AND told.mailed_at >= ?)`;
+
+/**
+ * Returns the accounts that have notices to send now. Those whose notices wait for the next day must not use up the turn.
+ * @param today start of the UTC day, milliseconds
+ */
+export async function accountsToTell(db: Db, today: number, take: number): Promise<string[]> {
   const rows = await db.all<{ id: string }>(
-    `SELECT DISTINCT account_id AS id FROM notices WHERE ${TO_SEND} LIMIT ?`,
-    [take],
+    `SELECT DISTINCT account_id AS id FROM notices WHERE ${TO_SEND} AND ${FIRST_OF_DAY} LIMIT ?`,
+    [Math.max(1, today), take],
   );
   return rows.map(({ id }) => id);
 }
@@ -197,9 +204,7 @@ export function noticesToSend(
   return NOTICES.all(
     db,
     `WHERE account_id = ? AND ${TO_SEND} AND kind NOT IN (SELECT value FROM json_each(?))
-      AND NOT EXISTS (SELECT 1 FROM notices told WHERE told.account_id = notices.account_id AND told.kind = notices.kind
-        AND told.subject_id = notices.subject_id AND told.mailed_at >= ?)
-      ORDER BY id LIMIT ?`,
+      AND ${FIRST_OF_DAY} ORDER BY id LIMIT ?`,
     [accountId, JSON.stringify(off), Math.max(1, today), take],
   );
 }
