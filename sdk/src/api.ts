@@ -868,6 +868,15 @@ export interface components {
             /** @description First characters of the last message. */
             preview: string;
             participants: string[];
+            /**
+             * @description Display names that recent messages give to participants, by address. Anyone can write any name, so show the address next to it.
+             * @example {
+             *       "ben@example.com": "Ben Ford"
+             *     }
+             */
+            participantNames: {
+                [key: string]: string;
+            };
             messageCount: number;
             hasAttachments: boolean;
             lastMessageId: string | null;
@@ -931,6 +940,15 @@ export interface components {
             /** @description First characters of the last message. */
             preview: string;
             participants: string[];
+            /**
+             * @description Display names that recent messages give to participants, by address. Anyone can write any name, so show the address next to it.
+             * @example {
+             *       "ben@example.com": "Ben Ford"
+             *     }
+             */
+            participantNames: {
+                [key: string]: string;
+            };
             messageCount: number;
             hasAttachments: boolean;
             lastMessageId: string | null;

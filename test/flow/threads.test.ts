@@ -203,6 +203,19 @@ describe("threads", () => {
     expect({ id: next.data[0].id, next: next.nextCursor }).toEqual({ id: messageId, next: null });
   });
 
+  test("participants have the name that their newest message gives, in lists and in the thread", async () => {
+    const from = { email: "Eve@client.test", name: "Eve" };
+    const { threadId, messageId } = await simulate({ from });
+    await simulate({ from: { ...from, name: "Eve Ford" }, inReplyTo: messageId });
+    const list = await service.call("GET", `/v1/inboxes/${inboxId}/threads?limit=1`);
+    const one = await service.call("GET", `/v1/threads/${threadId}`);
+    const changed = await service.call("PATCH", `/v1/threads/${threadId}`, { read: true });
+    for (const { participants, participantNames } of [list.body.data[0], one.body, changed.body]) {
+      expect(participants).toHaveLength(1);
+      expect(participantNames).toEqual({ [participants[0]]: "Eve Ford" });
+    }
+  });
+
   test("threads of another project do not exist", async () => {
     const { threadId } = await simulate();
     const other = (await service.call("POST", "/v1/senders", { name: "Other" }, { key: service.accountKey }))

@@ -1,5 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { FOLDERS, MAX_LABEL_CHARS, MAX_LABELS } from "../../core/messages/mailbox.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { type NamedThread, withNames } from "../../store/threads/participant-names.ts";
 import type { Thread } from "../../store/threads/threads.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
 import { DATE_TIME } from "../routing/shown-format.ts";
@@ -26,6 +28,11 @@ export const ThreadSchema = Type.Object(
     subject: Type.String(),
     preview: Type.String({ description: "First characters of the last message." }),
     participants: Type.Array(Type.String()),
+    participantNames: Type.Record(Type.String(), Type.String(), {
+      description:
+        "Display names that recent messages give to participants, by address. Anyone can write any name, so show the address next to it.",
+      examples: [{ "ben@example.com": "Ben Ford" }],
+    }),
     messageCount: Type.Integer(),
     hasAttachments: Type.Boolean(),
     lastMessageId: Nullable(Type.String()),
@@ -58,8 +65,18 @@ export const ThreadSchema = Type.Object(
   { title: "Thread" },
 );
 
+/** Reads names for a thread and returns it as the API shows it. */
+export async function showOneThread(
+  db: Db,
+  senderId: string,
+  thread: Thread,
+): Promise<Record<string, unknown>> {
+  const [named] = await withNames(db, senderId, [thread]);
+  return named === undefined ? {} : showThread(named);
+}
+
 /** Returns a thread as the API shows it. */
-export function showThread({ folderUntil, ...thread }: Thread): Record<string, unknown> {
+export function showThread({ folderUntil, ...thread }: NamedThread): Record<string, unknown> {
   const until = showTime(folderUntil);
   return {
     ...thread,

@@ -8,7 +8,7 @@ import { type FolderPlace, updateThread } from "../../../store/threads/thread-ch
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { MAX_ID_CHARS, Nullable, OneOf, TIME } from "../../routing/schemas.ts";
-import { Labels, showThread, ThreadSchema } from "../../views/thread.ts";
+import { Labels, showOneThread, ThreadSchema } from "../../views/thread.ts";
 
 const UpdateThread = Type.Object(
   {
@@ -68,7 +68,13 @@ export function threadChangeRoute({ db }: { db: Db }): Route {
       requireDistinct("labels", labels);
       if (assigneeId != null) await requireAssignable(db, project, assigneeId);
       const changes = { read, archived, labels, assigneeId, place: placeOf(body, now) };
-      return ok(showThread(existing("thread", await updateThread(db, senderId, params.id, changes))));
+      return ok(
+        await showOneThread(
+          db,
+          senderId,
+          existing("thread", await updateThread(db, senderId, params.id, changes)),
+        ),
+      );
     },
   });
 }

@@ -12,6 +12,7 @@ import {
 import type { Contents } from "../../../store/contents/content-read.ts";
 import { textQuery } from "../../../store/search/text-query.ts";
 import { getInbox } from "../../../store/threads/inboxes.ts";
+import { type NamedThread, withNames } from "../../../store/threads/participant-names.ts";
 import { listThreads, type ThreadPage, type ThreadPosition } from "../../../store/threads/thread-list.ts";
 import { ok } from "../../routing/answer.ts";
 import type { Page } from "../../routing/paging.ts";
@@ -158,16 +159,27 @@ async function threadsPage(
   };
   if (text !== undefined) return foundPage(deps, { ...wanted, query: textQuery(text) }, page);
   const { threads, stoppedAt } = await listThreads(db, wanted);
-  return page.answer(threads, showThread, textOf, stoppedAt === null ? null : textOf(stoppedAt));
+  return page.answer(
+    await withNames(db, senderId, threads),
+    showThread,
+    textOf,
+    stoppedAt === null ? null : textOf(stoppedAt),
+  );
 }
 
 /** A cursor holds a place in the index. */
 async function foundPage(deps: ThreadListDeps, search: ThreadSearch, page: Page) {
   const [begun, from] = openPlaces(deps.fileKey, page.after) ?? [];
   const place = begun === undefined || from === undefined ? null : { begun, from };
-  const { threads, stoppedAt } = await findThreads(deps, search, place, page.take);
+  const { threads: found, stoppedAt } = await findThreads(deps, search, place, page.take);
+  const named = await withNames(
+    deps.db,
+    search.senderId,
+    found.map(({ thread }) => thread),
+  );
+  const threads = named.flatMap((thread, at) => (found[at] === undefined ? [] : [{ ...found[at], thread }]));
   const cursorOf = (at: ThreadPlace): string => sealPlaces(deps.fileKey, [at.begun, at.from]);
-  const show = ({ thread, messageId, highlights }: FoundThread) => ({
+  const show = ({ thread, messageId, highlights }: FoundThread & { thread: NamedThread }) => ({
     ...showThread(thread),
     matchedMessageId: messageId,
     highlights,

@@ -8,7 +8,7 @@ import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { PAGE_QUERY, PageOf } from "../../routing/schemas.ts";
 import { showConversation, ThreadMessageView } from "../../views/conversation.ts";
-import { showThread, ThreadSchema } from "../../views/thread.ts";
+import { showOneThread, ThreadSchema } from "../../views/thread.ts";
 import { draftRoutes } from "./drafts.ts";
 import { mailboxRoute } from "./mailbox.ts";
 import { noteRoutes, NoteView, showNote } from "./notes.ts";
@@ -63,7 +63,11 @@ function getRoute(deps: LargeContents): Route {
       ]);
       if (thread === null) throw notFound("thread");
       const messages = await showConversation(deps, senderId, ids);
-      return ok({ ...showThread(thread), messages: messages.reverse(), notes: notes.map(showNote) });
+      return ok({
+        ...(await showOneThread(db, senderId, thread)),
+        messages: messages.reverse(),
+        notes: notes.map(showNote),
+      });
     },
   });
 }

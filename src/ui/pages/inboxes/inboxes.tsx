@@ -144,15 +144,27 @@ export function InboxesPage({ params }: PageProps) {
 }
 
 function Cells({ thread }: { thread: Thread }) {
-  const { read, participants, messageCount, subject, preview, hasAttachments, lastMessageAt, highlights } =
-    thread;
+  const {
+    read,
+    participants,
+    participantNames,
+    messageCount,
+    subject,
+    preview,
+    hasAttachments,
+    lastMessageAt,
+    highlights,
+  } = thread;
+  const [first = ""] = participants;
+  const name = participantNames[first];
   return (
     <>
       <span class={read ? "read-mark" : "read-mark unread-mark"}>
         <span class="hidden">{read ? "" : "Unread"}</span>
       </span>
       <span class={read ? "cut" : "cut strong"} dir="auto">
-        {participants[0] ?? ""}
+        {name === undefined ? first : <bdi>{name}</bdi>}
+        {name === undefined ? null : <span class="quiet"> {first}</span>}
         {messageCount > 1 ? <span class="quiet"> {messageCount}</span> : null}
       </span>
       <span class="cut subject-cell" dir="auto">
