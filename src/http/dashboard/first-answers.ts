@@ -125,7 +125,6 @@ function asked(pathname: string, query: string, now: number): readonly string[] 
         `/v1/stats?from=${dayAgo(13, now)}&to=${dayAgo(7, now)}&interval=day`,
         "/v1/emails?direction=outbound&limit=1",
         "/v1/emails?direction=inbound&limit=1",
-        "/v1/webhooks?limit=1",
         "/v1/webhooks?limit=100",
         "/v1/domains?limit=100",
         DELIVERED,

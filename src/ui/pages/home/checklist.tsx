@@ -11,15 +11,15 @@ import { codeContext, firstSend, suggestedInbox } from "../../state/installation
 import { accountWide, can, me, program, projectId } from "../../state/session.ts";
 import { readChoice, storeChoice } from "../../state/storage.ts";
 import { curlText } from "../../words/code.ts";
+import { useWebhooks } from "./webhooks.tsx";
 
 /** Minimum time between reloads of the steps while events arrive, ms. */
 const REFRESH_MS = 1_500;
 
-/** Which first steps are done. */
+/** Which first steps are done, without those that other parts of the page read. */
 interface Progress {
   send: boolean;
   receive: boolean;
-  webhook: boolean;
   domain: boolean;
   real: boolean;
 }
@@ -30,14 +30,13 @@ async function any(scope: string, path: string, query: Record<string, string> = 
 }
 
 async function readProgress(): Promise<Progress> {
-  const [send, receive, webhook, domain, real] = await Promise.all([
+  const [send, receive, domain, real] = await Promise.all([
     any("emails:read", "/v1/emails", { direction: "outbound" }),
     any("emails:read", "/v1/emails", { direction: "inbound" }),
-    any("webhooks:read", "/v1/webhooks"),
     hasVerifiedDomain(),
     hasRealDelivery(),
   ]);
-  return { send, receive, webhook, domain, real };
+  return { send, receive, domain, real };
 }
 
 /** Returns whether a domain of the project is verified. Those below the service's own name need no verifying. */
@@ -63,7 +62,7 @@ async function hasRealDelivery(): Promise<boolean> {
 }
 
 interface Step {
-  id: keyof Progress;
+  id: keyof Progress | "webhook";
   scope: string;
   title: string;
   why: string;
@@ -157,7 +156,9 @@ export function Checklist() {
 /** The steps. Each ticks itself when it is done. */
 function Steps({ onHide }: { onHide: () => void }) {
   const progress = useResource("first steps", readProgress);
-  const done = progress.value.value;
+  const webhooks = useWebhooks().value.value;
+  const read = progress.value.value;
+  const done = read === null || webhooks === null ? null : { ...read, webhook: webhooks.length > 0 };
   useLiveReload(progress.reload, REFRESH_MS, () => done === null || Object.values(done).includes(false));
   const steps = stepsOf().filter(({ scope }) => can(scope));
   const count = done === null ? 0 : steps.filter(({ id }) => done[id]).length;

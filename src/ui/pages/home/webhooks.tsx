@@ -4,6 +4,7 @@ import { useResource } from "../../api/resource.ts";
 import type { Page, Webhook } from "../../api/types.ts";
 import { RelativeTime } from "../../components/time.tsx";
 import { Problem } from "../../controls/problem.tsx";
+import { can } from "../../state/session.ts";
 import { WebhookStatus } from "../webhooks/status.tsx";
 
 /** Minimum time between reloads while events arrive, ms. */
@@ -12,19 +13,20 @@ const REFRESH_MS = 3_000;
 const LOOKED_AT = 100;
 const SHOWN = 6;
 
-/** Returns the webhooks of the project that fail, or that the service has disabled for it. */
-async function readFailing(): Promise<Webhook[]> {
-  const { data } = await get<Page<Webhook>>("/v1/webhooks", { limit: LOOKED_AT });
-  return data.filter(({ enabled, failingSince, disabledReason }) =>
-    enabled ? failingSince !== null : disabledReason !== null,
+/** Reads the webhooks of the project, once for all parts of the page. Without the right to read them there are none. */
+export function useWebhooks() {
+  return useResource("webhooks of home", async () =>
+    can("webhooks:read") ? (await get<Page<Webhook>>("/v1/webhooks", { limit: LOOKED_AT })).data : [],
   );
 }
 
-/** The webhooks that get no events. Nothing if there are none. */
+/** The webhooks that get no events: all pushes fail, or the service has disabled them. Nothing if there are none. */
 export function FailingWebhooks() {
-  const webhooks = useResource("failing webhooks", readFailing);
+  const webhooks = useWebhooks();
   useLiveReload(webhooks.reload, REFRESH_MS);
-  const failing = webhooks.value.value ?? [];
+  const failing = (webhooks.value.value ?? []).filter(({ enabled, failingSince, disabledReason }) =>
+    enabled ? failingSince !== null : disabledReason !== null,
+  );
   if (failing.length === 0) return <Problem error={webhooks.error.value} onRetry={webhooks.reload} />;
   return (
     <section class="panel" aria-label="Failing webhooks">

@@ -97,7 +97,7 @@ function NoticeForm({ settings, onSaved }: FormProps) {
         type="url"
         value={webhook}
         placeholder="https://example.com/notices"
-        hint="Each notice is posted to it as signed JSON. Another URL gets a new secret."
+        hint="Each notice is posted to it as signed JSON. Another URL gets a new secret. Save again to enable it if it was disabled."
       />
       <Checks
         label="Kinds that are sent"
