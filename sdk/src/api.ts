@@ -870,9 +870,7 @@ export interface components {
             participants: string[];
             /**
              * @description Display names that recent messages give to participants, by address. Anyone can write any name, so show the address next to it.
-             * @example {
-             *       "ben@example.com": "Ben Ford"
-             *     }
+             * @example {}
              */
             participantNames: {
                 [key: string]: string;
@@ -942,9 +940,7 @@ export interface components {
             participants: string[];
             /**
              * @description Display names that recent messages give to participants, by address. Anyone can write any name, so show the address next to it.
-             * @example {
-             *       "ben@example.com": "Ben Ford"
-             *     }
+             * @example {}
              */
             participantNames: {
                 [key: string]: string;

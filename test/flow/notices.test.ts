@@ -300,6 +300,35 @@ describe("who gets notices", () => {
     expect((await wide("GET", "/v1/account")).body.notices).toMatchObject({ to: [OWNER], webhook: null });
   });
 
+  test("a webhook for notices that answers 410 is disabled, which people are told by mail, and enabled when it is given again", async () => {
+    const pushed: string[] = [];
+    let status = 410;
+    sink.answer(({ path, body }) => {
+      if (path !== "/gone") return new Response("");
+      pushed.push(JSON.parse(body).data.notice.kind);
+      return new Response("", { status });
+    });
+    const url = `${sink.url}/gone`;
+    await wide("PATCH", "/v1/account", { notices: { webhook: url } });
+    await raiseMigration("1.0.6");
+    await look(isOpen("webhook_disabled"));
+    const said = `The webhook for notices at ${new URL(url).host} was disabled: the endpoint answered 410 Gone. It gets none.`;
+    const [notice] = await notices("webhook_disabled");
+    expect([notice?.message, notice?.senderId]).toEqual([said, null]);
+    await until(async () => {
+      const texts = await Promise.all((await mails("ebhook disabled")).map(({ id }) => textOf(id)));
+      return texts.some((text) => text.includes(said) && text.includes("/settings?view=notices"));
+    });
+    status = 200;
+    await wide("PATCH", "/v1/account", { notices: { webhook: url } });
+    await look(isOver("webhook_disabled"));
+    const before = pushed.length;
+    await raiseMigration("1.0.7");
+    await until(async () => pushed.length > before);
+    expect(pushed).not.toContain("webhook_disabled");
+    await wide("PATCH", "/v1/account", { notices: { webhook: null } });
+  });
+
   test("a key of a project sees the notices of its project alone, and marks no other as seen", async () => {
     const own = await service.call("GET", "/v1/notices?limit=100");
     const { id } = (await service.call("GET", "/v1/me")).body.project;

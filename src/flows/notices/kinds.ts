@@ -30,10 +30,13 @@ const project = ({ senderId }: Worded): NoticeFix => ({
   label: "Open the project",
   path: `/projects/${senderId}`,
 });
-const webhook = ({ subjectId }: Worded): NoticeFix => ({
-  label: "Open the webhook",
-  path: `/webhooks/${subjectId}`,
-});
+const webhook = ({ senderId, subjectId }: Worded): NoticeFix =>
+  senderId === null
+    ? { label: "Open the settings of notices", path: "/settings?view=notices" }
+    : { label: "Open the webhook", path: `/webhooks/${subjectId}` };
+/** Names a webhook. One without a project carries the notices. */
+const webhookAt = ({ senderId, subject }: Worded): string =>
+  senderId === null ? `webhook for notices at ${subject}` : `webhook at ${subject}`;
 
 /** Returns the link to what needs someone. It names the project, so that it opens whichever one the reader has chosen. */
 export function fixOf(notice: Notice): NoticeFix {
@@ -78,16 +81,16 @@ export const NOTICE_TYPES: Readonly<Record<NoticeKind, NoticeType>> = {
     level: "warn",
     from: "facts",
     ends: "a push succeeds, or the webhook is disabled or deleted",
-    says: ({ subject }) =>
-      `Every push to the webhook at ${subject} fails. If that goes on, the webhook is disabled.`,
+    says: (notice) =>
+      `Every push to the ${webhookAt(notice)} fails. If that goes on, the webhook is disabled.`,
     fix: webhook,
   },
   webhook_disabled: {
     level: "fail",
     from: "facts",
     ends: "the webhook is enabled or deleted",
-    says: ({ subject, detail }) =>
-      `The webhook at ${subject} was disabled: ${detail ?? "it failed"}. It gets no events.`,
+    says: (notice) =>
+      `The ${webhookAt(notice)} was disabled: ${notice.detail ?? "it failed"}. It gets ${notice.senderId === null ? "none" : "no events"}.`,
     fix: webhook,
   },
   quota_near: {

@@ -137,7 +137,9 @@ function partOf(deps: SendDeps, to: string, notice: Notice): string {
 
 function pushesOf({ webhook }: NoticeSettings, notices: readonly Notice[], now: number) {
   if (webhook === null) return [];
-  return notices.map((notice) => {
+  // A notice about the webhook itself could not reach it, and would be one more failure.
+  const others = notices.filter(({ subjectId }) => subjectId !== webhook.id);
+  return others.map((notice) => {
     const delivery = {
       id: newId("dlv", now),
       type: "notice",

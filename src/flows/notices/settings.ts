@@ -1,7 +1,7 @@
 import type { NoticeKind } from "../../core/notices/kinds.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { changeNoticeSettings, noticeSettings } from "../../store/notices/notice-settings.ts";
-import { deleteWebhook } from "../../store/webhooks/webhooks.ts";
+import { deleteWebhook, updateWebhook } from "../../store/webhooks/webhooks.ts";
 import { hiddenProject } from "../account/service-mail.ts";
 import { createWebhook, type WebhookDeps } from "../webhooks/webhooks.ts";
 
@@ -13,7 +13,7 @@ export interface WantedNotices {
 }
 
 /**
- * Changes who gets an account's notices.
+ * Changes who gets an account's notices. The same webhook, given again, is enabled if the service has disabled it.
  * @returns the secret of a webhook at another URL, which is shown once; null if the webhook stays or goes
  * @throws AppError 422 for the webhook's URL
  */
@@ -39,6 +39,8 @@ export async function changeNotices(
     secret = made.secret;
   } else
     await db.write([changeNoticeSettings(accountId, { to, off, ...(replaces ? { webhookId: null } : {}) })]);
+  if (before !== null && url === before.url && !before.enabled)
+    await updateWebhook(db, before.senderId, before.id, { enabled: true }, true, now);
   if (before !== null && replaces) await deleteWebhook(db, before.senderId, before.id, now);
   return secret;
 }

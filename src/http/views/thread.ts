@@ -31,7 +31,7 @@ export const ThreadSchema = Type.Object(
     participantNames: Type.Record(Type.String(), Type.String(), {
       description:
         "Display names that recent messages give to participants, by address. Anyone can write any name, so show the address next to it.",
-      examples: [{ "ben@example.com": "Ben Ford" }],
+      examples: [{}],
     }),
     messageCount: Type.Integer(),
     hasAttachments: Type.Boolean(),

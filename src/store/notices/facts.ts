@@ -2,7 +2,7 @@ import type { Db } from "../engine/client.ts";
 import { utcDay } from "../projects/usage.ts";
 
 // The facts of notices that rows show, of all accounts: the chore that raises notices reads them. The hidden project of the
-// service's own mail has none, so no notice is about a notice.
+// service's own mail has none but its webhook, which carries the notices: those are mailed and never pushed to itself.
 
 /** Something that is true now and needs people. */
 export interface Fact {
@@ -46,6 +46,11 @@ export function projectsAmong(db: Db, ids: readonly string[]): Promise<Fact[]> {
   );
 }
 
+/** Project and webhook. One that carries notices is of the account, and of no project that its owner sees. */
+const OF_WEBHOOK = `s.account_id AS accountId, iif(s.external_id = '.postrider', NULL, s.id) AS senderId, w.id AS subjectId, w.url`;
+/** Condition of the webhooks that notices are about. */
+const KNOWN = "s.deleted_at IS NULL AND w.deleted_at IS NULL";
+
 interface WebhookRow extends Omit<Fact, "subject"> {
   url: string;
 }
@@ -58,8 +63,8 @@ function hostShown({ url, ...fact }: WebhookRow): Fact {
 /** Returns enabled webhooks that have only failed since that time or longer. */
 export async function failingWebhooks(db: Db, since: number, take: number): Promise<Fact[]> {
   const rows = await db.all<WebhookRow>(
-    `SELECT ${OF_PROJECT}, w.id AS subjectId, w.url, NULL AS detail FROM webhooks w JOIN senders s ON s.id = w.sender_id
-      WHERE ${SHOWN} AND w.deleted_at IS NULL AND w.enabled = 1 AND w.failing_since <= ? ORDER BY w.id LIMIT ?`,
+    `SELECT ${OF_WEBHOOK}, NULL AS detail FROM webhooks w JOIN senders s ON s.id = w.sender_id
+      WHERE ${KNOWN} AND w.enabled = 1 AND w.failing_since <= ? ORDER BY w.id LIMIT ?`,
     [since, take],
   );
   return rows.map(hostShown);
@@ -68,9 +73,8 @@ export async function failingWebhooks(db: Db, since: number, take: number): Prom
 /** Returns webhooks that the service has disabled. */
 export async function disabledWebhooks(db: Db, take: number): Promise<Fact[]> {
   const rows = await db.all<WebhookRow>(
-    `SELECT ${OF_PROJECT}, w.id AS subjectId, w.url, w.disabled_reason AS detail
-      FROM webhooks w JOIN senders s ON s.id = w.sender_id
-      WHERE ${SHOWN} AND w.deleted_at IS NULL AND w.enabled = 0 AND w.disabled_reason IS NOT NULL ORDER BY w.id LIMIT ?`,
+    `SELECT ${OF_WEBHOOK}, w.disabled_reason AS detail FROM webhooks w JOIN senders s ON s.id = w.sender_id
+      WHERE ${KNOWN} AND w.enabled = 0 AND w.disabled_reason IS NOT NULL ORDER BY w.id LIMIT ?`,
     [take],
   );
   return rows.map(hostShown);

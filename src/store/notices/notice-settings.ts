@@ -9,7 +9,7 @@ export interface NoticeSettings {
   /** Kinds that are shown in the dashboard, and not sent. */
   off: readonly NoticeKind[];
   /** The webhook that gets them, of the account's hidden project; null if none does. */
-  webhook: { id: string; senderId: string; url: string } | null;
+  webhook: { id: string; senderId: string; url: string; enabled: boolean } | null;
 }
 
 interface SettingsRow {
@@ -19,22 +19,24 @@ interface SettingsRow {
   id: string | null;
   sender_id: string | null;
   url: string | null;
+  enabled: number | null;
 }
 
 /** Returns who gets the account's notices: the owner alone if nothing else was chosen. */
 export async function noticeSettings(db: Db, accountId: string): Promise<NoticeSettings> {
   const row = await db.first<SettingsRow>(
-    `SELECT a.owner_email AS owner, n.to_list, n.off, w.id, w.sender_id, w.url FROM accounts a
+    `SELECT a.owner_email AS owner, n.to_list, n.off, w.id, w.sender_id, w.url, w.enabled FROM accounts a
       LEFT JOIN notice_settings n ON n.account_id = a.id
       LEFT JOIN webhooks w ON w.id = n.webhook_id AND w.deleted_at IS NULL WHERE a.id = ?`,
     [accountId],
   );
   const owner = row === null ? [] : [row.owner];
-  const { id, sender_id: senderId, url } = row ?? { id: null, sender_id: null, url: null };
+  const { id = null, sender_id: senderId = null, url = null, enabled = 0 } = row ?? {};
   return {
     to: row?.to_list == null ? owner : JSON.parse(row.to_list),
     off: JSON.parse(row?.off ?? "[]"),
-    webhook: id === null || senderId === null || url === null ? null : { id, senderId, url },
+    webhook:
+      id === null || senderId === null || url === null ? null : { id, senderId, url, enabled: enabled === 1 },
   };
 }
 

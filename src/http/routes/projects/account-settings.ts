@@ -51,7 +51,8 @@ const UpdateAccount = Type.Object(
         webhook: Type.Optional(
           Nullable(
             Type.String({
-              description: "URL that gets notices by POST, signed like other webhooks. Null: none.",
+              description:
+                "URL that gets notices by POST, signed like other webhooks. Given again, a disabled one is enabled. Null: none.",
               examples: ["https://example.com/notices"],
             }),
           ),
