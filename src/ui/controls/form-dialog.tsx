@@ -9,6 +9,8 @@ interface FormDialogProps {
   verb: string;
   /** Text of the button that closes the window without a change. */
   keep?: string;
+  /** `wide` for editors. */
+  size?: "narrow" | "wide";
   /** The submit destroys something. */
   danger?: boolean;
   /** The form cannot be submitted yet. */
@@ -32,6 +34,7 @@ export function FormDialog(props: FormDialogProps) {
     title,
     verb,
     keep = "Close",
+    size = "narrow",
     danger = false,
     incomplete = false,
     onSubmit,
@@ -41,7 +44,7 @@ export function FormDialog(props: FormDialogProps) {
   const own = useTask();
   const task = props.task ?? own;
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} size={size} onClose={onClose}>
       <Form class="dialog-body form" task={task} onSubmit={onSubmit}>
         {children}
         <footer class="dialog-foot">

@@ -12,9 +12,11 @@ import { NoticesPage } from "../pages/notices/notices.tsx";
 import { PeoplePage } from "../pages/people/people.tsx";
 import { ProjectsPage } from "../pages/projects/projects.tsx";
 import { RoutesPage } from "../pages/routes/routes.tsx";
+import { SegmentsPage } from "../pages/segments/segments.tsx";
 import { SettingsPage } from "../pages/settings/settings.tsx";
 import { SuppressionsPage } from "../pages/suppressions/suppressions.tsx";
 import { TemplatesPage } from "../pages/templates/templates.tsx";
+import { TopicsPage } from "../pages/topics/topics.tsx";
 import { WebhooksPage } from "../pages/webhooks/webhooks.tsx";
 import { match } from "../state/paths.ts";
 import type { PageProps } from "../state/router.ts";
@@ -99,8 +101,26 @@ export const SECTIONS: readonly Section[] = [
     href: "/contacts",
     key: "c",
     scope: "contacts:read",
-    paths: ["/contacts", "/contacts/:id"],
+    paths: ["/contacts", "/contacts/:id", "/properties", "/properties/:id"],
     page: ContactsPage,
+  },
+  {
+    name: "Segments",
+    icon: "segments",
+    href: "/segments",
+    key: "g",
+    scope: "audience:read",
+    paths: ["/segments", "/segments/:id"],
+    page: SegmentsPage,
+  },
+  {
+    name: "Topics",
+    icon: "topics",
+    href: "/topics",
+    key: "f",
+    scope: "audience:read",
+    paths: ["/topics", "/topics/:id"],
+    page: TopicsPage,
   },
   {
     name: "Suppressions",

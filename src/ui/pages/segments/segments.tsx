@@ -1,0 +1,135 @@
+import { useSignal } from "@preact/signals";
+import { patch, post } from "../../api/client.ts";
+import type { Segment } from "../../api/types.ts";
+import { Fact } from "../../components/fact.tsx";
+import { type RecordFormProps, type RecordKind, RecordsPage } from "../../components/records/page.tsx";
+import { LocalTime, RelativeTime } from "../../components/time.tsx";
+import { TextField } from "../../controls/form.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
+import { Problem } from "../../controls/problem.tsx";
+import { type Audience, subjectsOf, useAudience } from "../../state/audience.ts";
+import { type PageProps, query } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
+import {
+  type Filter,
+  EMPTY_FORM,
+  filterOf,
+  filterSentence,
+  firstCondition,
+  formOf,
+} from "../../words/filter.ts";
+import { parseData } from "../../words/sample-data.ts";
+import { FilterBuilder, lacksValue } from "./builder.tsx";
+import { ContactCount, Sample, useCount } from "./count.tsx";
+
+const SEGMENTS: RecordKind<Segment> = {
+  title: "Segments",
+  noun: "segment",
+  path: "/segments",
+  api: "/v1/segments",
+  scope: "audience:write",
+  nameOf: ({ name }) => name,
+  heads: ["Contacts now", "Name", "Filter", "Age"],
+  Cells,
+  Form: SegmentForm,
+  Body,
+  loses: "The filter is deleted. Its contacts stay as they are.",
+  about: "A segment is a filter of contacts with a name. Who passes it belongs to it at that moment.",
+  first: { name: "Pro customers", filter: { property: "plan", op: "eq", value: "pro" } },
+  hint: "Choose a segment to see its filter and who passes it.",
+};
+
+/** The segments of the project, and next to them the one that the path names. */
+export function SegmentsPage({ params }: PageProps) {
+  return <RecordsPage kind={SEGMENTS} selected={params.id ?? null} />;
+}
+
+/** The sentence of a filter. */
+export function FilterText({ filter }: { filter: Filter }) {
+  const audience = useAudience().value.value;
+  return <>{audience === null ? "" : filterSentence(filter, subjectsOf(audience))}</>;
+}
+
+function Cells({ record: { name, filter, createdAt } }: { record: Segment }) {
+  return (
+    <>
+      <ContactCount filter={filter} />
+      <span class="cut who-cell" dir="auto">
+        {name}
+      </span>
+      <span class="cut subject-cell">
+        <FilterText filter={filter} />
+      </span>
+      <RelativeTime at={createdAt} />
+    </>
+  );
+}
+
+function Body({ record: { name, filter, createdAt, updatedAt } }: { record: Segment }) {
+  const { found, error } = useCount(filter);
+  return (
+    <>
+      <div class="detail-head">
+        <h2 dir="auto">{name}</h2>
+        <p class="answer">
+          <FilterText filter={filter} />
+        </p>
+        <dl class="facts">
+          <Fact name="Created" value={<LocalTime at={createdAt} />} />
+          {updatedAt === createdAt ? null : <Fact name="Changed" value={<LocalTime at={updatedAt} />} />}
+        </dl>
+      </div>
+      <section class="detail-part form" aria-label="Contacts">
+        <div class="part-head">
+          <h3>Contacts now</h3>
+          {can("contacts:read") ? (
+            <a class="button small" href={`/contacts?filter=${encodeURIComponent(JSON.stringify(filter))}`}>
+              Open these contacts
+            </a>
+          ) : null}
+        </div>
+        <Problem error={error.value} />
+        <p class="counted">{found.value === null ? "Counting…" : <Sample found={found.value} />}</p>
+      </section>
+    </>
+  );
+}
+
+/** Makes a segment, of the filter in the URL if there is one, or changes one. */
+function SegmentForm(props: RecordFormProps<Segment>) {
+  const audience = useAudience();
+  const known = audience.value.value;
+  if (known === null) return <Problem error={audience.error.value} onRetry={audience.reload} />;
+  return <Fields {...props} audience={known} />;
+}
+
+function Fields({ record, onClose, onSaved, audience }: RecordFormProps<Segment> & { audience: Audience }) {
+  const subjects = subjectsOf(audience);
+  const given = record?.filter ?? parseData(query.peek().get("filter") ?? "");
+  const name = useSignal(record?.name ?? "");
+  const rows = subjects.slice(0, 1).map(firstCondition);
+  const isNone = given === null || Object.keys(given).length === 0;
+  const form = useSignal(isNone ? { ...EMPTY_FORM, rows } : formOf(given, subjects));
+  const save = async () => {
+    const body = { name: name.value.trim(), filter: filterOf(form.value, subjects) };
+    const path = "/v1/segments";
+    onSaved(
+      record === null
+        ? await post<Segment>(path, body)
+        : await patch<Segment>(`${path}/${encodeURIComponent(record.id)}`, body),
+    );
+  };
+  return (
+    <FormDialog
+      title={record === null ? "Create a segment" : `Edit ${record.name}`}
+      verb={record === null ? "Create segment" : "Save segment"}
+      size="wide"
+      incomplete={form.value.rows.length === 0 || lacksValue(form.value)}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <TextField label="Name" name="name" value={name} autoFocus placeholder="Pro customers" />
+      <FilterBuilder form={form} audience={audience} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,153 @@
+import { useSignal } from "@preact/signals";
+import { patch, post } from "../../api/client.ts";
+import type { Topic } from "../../api/types.ts";
+import { Fact } from "../../components/fact.tsx";
+import { type RecordFormProps, type RecordKind, RecordsPage } from "../../components/records/page.tsx";
+import { Dot } from "../../components/status.tsx";
+import { LocalTime, RelativeTime } from "../../components/time.tsx";
+import { CheckBox, TextField } from "../../controls/form.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
+import type { PageProps } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
+
+const TOPICS: RecordKind<Topic> = {
+  title: "Topics",
+  noun: "topic",
+  path: "/topics",
+  api: "/v1/topics",
+  scope: "audience:write",
+  nameOf: ({ name }) => name,
+  heads: ["Unless they choose", "Name", "Description", "Age"],
+  Cells,
+  Form: TopicForm,
+  Body,
+  loses: "What contacts have chosen about it is deleted. Its messages that have not left yet are rejected.",
+  about: "A topic is what a reader can leave without leaving the rest, such as your monthly letter.",
+  first: { name: "Product news", description: "Once a month" },
+  hint: "Choose a topic to see and change what readers see of it.",
+};
+
+/** The topics of the project, and next to them the one that the path names. */
+export function TopicsPage({ params }: PageProps) {
+  return <RecordsPage kind={TOPICS} selected={params.id ?? null} />;
+}
+
+function DefaultDot({ topic: { defaultSubscribed } }: { topic: Topic }) {
+  return (
+    <Dot
+      tone={defaultSubscribed ? "good" : "quiet"}
+      word={defaultSubscribed ? "Subscribed" : "Not subscribed"}
+    />
+  );
+}
+
+function Cells({ record }: { record: Topic }) {
+  const { name, description, visible, createdAt } = record;
+  return (
+    <>
+      <DefaultDot topic={record} />
+      <span class="cut who-cell" dir="auto">
+        {name}
+      </span>
+      <span class="cut subject-cell" dir="auto">
+        {description}
+        {visible ? null : <span class="tag">hidden</span>}
+      </span>
+      <RelativeTime at={createdAt} />
+    </>
+  );
+}
+
+function Body({ record }: { record: Topic }) {
+  const { id, name, description, defaultSubscribed, visible, createdAt, updatedAt } = record;
+  const those = encodeURIComponent(JSON.stringify({ all: [{ topic: id, op: "eq", value: "subscribed" }] }));
+  return (
+    <>
+      <div class="detail-head">
+        <h2 dir="auto">{name}</h2>
+        <p class="answer">
+          <DefaultDot topic={record} />
+          <span>
+            {defaultSubscribed
+              ? "Contacts get it until they leave it."
+              : "Contacts get it only after they have joined it."}
+          </span>
+        </p>
+        <dl class="facts">
+          <Fact name="Created" value={<LocalTime at={createdAt} />} />
+          {updatedAt === createdAt ? null : <Fact name="Changed" value={<LocalTime at={updatedAt} />} />}
+          {can("contacts:read") ? (
+            <Fact name="Contacts" value={<a href={`/contacts?filter=${those}`}>Contacts who get it</a>} />
+          ) : null}
+        </dl>
+      </div>
+      <section class="detail-part form" aria-label="What readers see">
+        <h3>What readers see</h3>
+        {visible ? (
+          <>
+            <p class="quiet">
+              The unsubscribe link of each message leads to a page with this, where a reader leaves or joins
+              the topic. The words around it are in the reader's language.
+            </p>
+            <p dir="auto">
+              <strong>{name}</strong>
+              {description === "" ? null : `: ${description}`}
+            </p>
+          </>
+        ) : (
+          <p class="quiet">
+            Nothing: the page of unsubscribe links leaves this topic out. The unsubscribe link of its own
+            messages still leaves it.
+          </p>
+        )}
+      </section>
+    </>
+  );
+}
+
+function TopicForm({ record, onClose, onSaved }: RecordFormProps<Topic>) {
+  const name = useSignal(record?.name ?? "");
+  const description = useSignal(record?.description ?? "");
+  const defaultSubscribed = useSignal(record?.defaultSubscribed ?? true);
+  const visible = useSignal(record?.visible ?? true);
+  const save = async () => {
+    const body = {
+      name: name.value.trim(),
+      description: description.value.trim(),
+      defaultSubscribed: defaultSubscribed.value,
+      visible: visible.value,
+    };
+    const path = "/v1/topics";
+    onSaved(
+      record === null
+        ? await post<Topic>(path, body)
+        : await patch<Topic>(`${path}/${encodeURIComponent(record.id)}`, body),
+    );
+  };
+  return (
+    <FormDialog
+      title={record === null ? "Create a topic" : `Edit ${record.name}`}
+      verb={record === null ? "Create topic" : "Save topic"}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <TextField
+        label="Name"
+        name="name"
+        value={name}
+        autoFocus
+        placeholder="Product news"
+        hint="As readers see it."
+      />
+      <TextField
+        label="Description"
+        name="description"
+        value={description}
+        placeholder="Once a month"
+        hint="Below the name. Optional."
+      />
+      <CheckBox label="Contacts who have not chosen get it" checked={defaultSubscribed} />
+      <CheckBox label="The page of unsubscribe links shows it" checked={visible} />
+    </FormDialog>
+  );
+}
