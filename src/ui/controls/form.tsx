@@ -106,10 +106,13 @@ export function Field({ label, labelHidden = false, name, hint, children }: Fiel
   );
 }
 
+/** A value that a field shows and changes, such as a signal. */
+export type FieldValue = Pick<Signal<string>, "value">;
+
 interface TextFieldProps {
   label: string;
   name: string;
-  value: Signal<string>;
+  value: FieldValue;
   hint?: ComponentChildren;
   type?: "text" | "password" | "email" | "url" | "number" | "datetime-local" | "date";
   placeholder?: string;
@@ -194,9 +197,6 @@ export function TextArea({
     </Field>
   );
 }
-
-/** A value that a field shows and changes, such as a signal. */
-export type FieldValue = Pick<Signal<string>, "value">;
 
 interface SelectProps {
   label: string;

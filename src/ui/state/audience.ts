@@ -1,17 +1,11 @@
 import { get } from "../api/client.ts";
 import { type Resource, useResource } from "../api/resource.ts";
 import type { ContactProperty, Page, Segment, Topic } from "../api/types.ts";
-import type { Subject } from "../words/filter.ts";
+import type { Audience } from "../words/filter.ts";
 import { can } from "./session.ts";
 
 /** Maximum number of each kind that forms offer. A project has no more properties and topics. */
 const OFFERED = 100;
-
-/** What contacts can have, and groups of them, for pages that name or offer it. Oldest first. */
-export interface Audience {
-  properties: readonly ContactProperty[];
-  topics: readonly Topic[];
-}
 
 const NOTHING: Audience = { properties: [], topics: [] };
 
@@ -33,19 +27,4 @@ export function useSegments(): Resource<Segment[]> {
     if (!can("audience:read")) return [];
     return (await get<Page<Segment>>("/v1/segments", { limit: OFFERED })).data;
   });
-}
-
-const FIELDS: readonly Subject[] = [
-  { id: "field:email", name: "address", type: "email" },
-  { id: "field:createdAt", name: "created", type: "time" },
-  { id: "field:subscribed", name: "subscribed", type: "subscribed" },
-];
-
-/** Returns what contacts can be filtered by: their fields, and the properties and topics of the project. */
-export function subjectsOf({ properties, topics }: Audience): readonly Subject[] {
-  return [
-    ...FIELDS,
-    ...properties.map(({ name, type }) => ({ id: `property:${name}`, name, type })),
-    ...topics.map(({ id, name }) => ({ id: `topic:${id}`, name: `“${name}”`, type: "topic" as const })),
-  ];
 }

@@ -1,3 +1,4 @@
+import type { ContactProperty, Topic } from "../api/types.ts";
 import { capitalized } from "./case.ts";
 
 /** A filter of contacts, as the API takes it. */
@@ -13,6 +14,27 @@ export interface Subject {
   /** As a sentence has it. */
   name: string;
   type: "string" | "number" | "boolean" | "date" | "topic" | "email" | "time" | "subscribed";
+}
+
+/** The properties and topics of a project, oldest first. */
+export interface Audience {
+  properties: readonly ContactProperty[];
+  topics: readonly Topic[];
+}
+
+const FIELDS: readonly Subject[] = [
+  { id: "field:email", name: "address", type: "email" },
+  { id: "field:createdAt", name: "created", type: "time" },
+  { id: "field:subscribed", name: "subscribed", type: "subscribed" },
+];
+
+/** Returns what contacts can be filtered by: their fields, and the properties and topics of the project. */
+export function subjectsOf({ properties, topics }: Audience): readonly Subject[] {
+  return [
+    ...FIELDS,
+    ...properties.map(({ name, type }) => ({ id: `property:${name}`, name, type })),
+    ...topics.map(({ id, name }) => ({ id: `topic:${id}`, name: `“${name}”`, type: "topic" as const })),
+  ];
 }
 
 /** A condition as a form has it. The value is a string of any type. */

@@ -6,7 +6,6 @@ import { FileButtons, ImportDialog } from "../../components/files/lists-as-files
 import { Page } from "../../components/page.tsx";
 import { SearchField } from "../../components/search.tsx";
 import { RelativeTime } from "../../components/time.tsx";
-import { Views } from "../../components/views.tsx";
 import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { codeContext } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
@@ -14,25 +13,32 @@ import { changedUrl } from "../../state/paths.ts";
 import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
 import { curlText } from "../../words/code.ts";
 import { nameOf, SubscriptionDot } from "./contact.tsx";
+import { contactBulk } from "./bulk.ts";
 import { ContactDetail } from "./detail.tsx";
 import { NewContact } from "./edit.tsx";
+import { Filters } from "./filters.tsx";
+import { PropertiesPage } from "./properties.tsx";
 
-const VIEWS = [
-  { id: null, name: "All" },
-  { id: "true", name: "Subscribed" },
-  { id: "false", name: "Unsubscribed" },
-] as const;
+/** The contacts, or what they may have. */
+export function ContactsPage({ params }: PageProps) {
+  const [, section] = place.value.path.split("/");
+  if (section === "properties") return <PropertiesPage id={params.id ?? null} />;
+  return <ContactList selected={params.id ?? null} />;
+}
 
 /** Contacts with search and filter, and next to them the one that the path names. */
-export function ContactsPage({ params }: PageProps) {
-  const selected = params.id ?? null;
-  const filter = { subscribed: query.value.get("subscribed"), q: query.value.get("q") };
+function ContactList({ selected }: { selected: string | null }) {
+  const filter = {
+    subscribed: query.value.get("subscribed"),
+    q: query.value.get("q"),
+    filter: query.value.get("filter"),
+  };
   const pages = usePages<Contact>("/v1/contacts", filter, ({ id }) => id);
   const close = () => navigate(urlWith({}, "/contacts"));
   const endCreate = () => navigate(urlWith({ create: null }), { replace: true });
   useKey("Escape", () => selected !== null && close());
   const search = place.value.search;
-  const filtered = filter.subscribed !== null || filter.q !== null;
+  const filtered = Object.values(filter).some((value) => value !== null);
   return (
     <Page
       title="Contacts"
@@ -51,7 +57,7 @@ export function ContactsPage({ params }: PageProps) {
           <CreateLink scope="contacts:write" text="Create contact" plus />
         </>
       }
-      bar={<Views label="Subscription" name="subscribed" path="/contacts" views={VIEWS} />}
+      bar={<Filters />}
     >
       <div class={selected === null ? "split" : "split open"}>
         <List
@@ -61,8 +67,9 @@ export function ContactsPage({ params }: PageProps) {
           heads={["Subscription", "Address", "Name", "Age"]}
           selected={selected}
           keyOf={({ id }) => id}
-          hrefOf={({ id }) => changedUrl(`/contacts/${id}`, search, { create: null })}
+          hrefOf={({ id }) => changedUrl(`/contacts/${id}`, search, { create: null, edit: null })}
           cells={(contact) => <Cells contact={contact} />}
+          bulk={contactBulk()}
           empty={<NoContacts filtered={filtered} />}
         />
         {selected === null ? (

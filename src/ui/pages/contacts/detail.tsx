@@ -11,6 +11,7 @@ import { Problem } from "../../controls/problem.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { can } from "../../state/session.ts";
 import { nameOf, SubscriptionDot } from "./contact.tsx";
+import { Consent, Properties, Topics } from "./audience.tsx";
 import { EditContact, metadataText } from "./edit.tsx";
 
 interface DetailProps {
@@ -87,10 +88,13 @@ function Body({ contact }: { contact: Contact }) {
           ) : null}
         </dl>
       </div>
+      <Properties contact={contact} />
+      <Topics contact={contact} />
+      <Consent contact={contact} />
       <section class="detail-part form" aria-label="Metadata">
         <h3>Metadata</h3>
         {fields === "" ? (
-          <p class="quiet">This contact has no custom fields.</p>
+          <p class="quiet">This contact has no fields of your own.</p>
         ) : (
           <Code text={fields} what="metadata" />
         )}

@@ -1,21 +1,32 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import { ApiError } from "../../api/error.ts";
-import type { Contact } from "../../api/types.ts";
-import { CheckBox, TextArea, TextField } from "../../controls/form.tsx";
+import type { Contact, Topic } from "../../api/types.ts";
+import { CheckBox, type FieldValue, SelectField, TextArea, TextField } from "../../controls/form.tsx";
 import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
+import { useAudience } from "../../state/audience.ts";
+import type { Audience } from "../../words/filter.ts";
+import { PropertyField, propertyValue, valueText } from "./values.tsx";
 
 interface Values {
   firstName: Signal<string>;
   lastName: Signal<string>;
   metadata: Signal<string>;
+  /** Those that the form has changed, by name. Empty: the value goes. */
+  properties: Signal<Readonly<Record<string, string>>>;
+  /** Those that the form has changed, by the id of the topic. */
+  topics: Signal<Readonly<Record<string, Choice>>>;
 }
+
+type Choice = Contact["topics"][string];
 
 function useValues(contact: Contact | null): Values {
   return {
     firstName: useSignal(contact?.firstName ?? ""),
     lastName: useSignal(contact?.lastName ?? ""),
     metadata: useSignal(metadataText(contact?.metadata ?? {})),
+    properties: useSignal({}),
+    topics: useSignal({}),
   };
 }
 
@@ -25,12 +36,20 @@ export function metadataText(metadata: Record<string, unknown>): string {
 }
 
 /** Returns the fields as the API takes them. @throws ApiError if the metadata is no JSON object */
-function bodyOf({ firstName, lastName, metadata }: Values) {
+function bodyOf({ firstName, lastName, metadata, properties, topics }: Values, audience: Audience | null) {
   const name = ({ value }: Signal<string>) => (value.trim() === "" ? null : value.trim());
+  const typeOf = (wanted: string) =>
+    audience?.properties.find((one) => one.name === wanted)?.type ?? "string";
+  const values = Object.entries(properties.value).map(([key, text]) => [
+    key,
+    propertyValue(text, typeOf(key)),
+  ]);
   return {
     firstName: name(firstName),
     lastName: name(lastName),
     metadata: parseMetadata(metadata.value),
+    ...(values.length === 0 ? {} : { properties: Object.fromEntries(values) }),
+    ...(Object.keys(topics.value).length === 0 ? {} : { topics: topics.value }),
   };
 }
 
@@ -51,14 +70,15 @@ export function NewContact({ onClose, onCreated }: MakerProps<Contact>) {
   const email = useSignal("");
   const subscribed = useSignal(true);
   const values = useValues(null);
+  const audience = useAudience().value.value;
   const create = async () => {
-    const body = { email: email.value.trim(), subscribed: subscribed.value, ...bodyOf(values) };
+    const body = { email: email.value.trim(), subscribed: subscribed.value, ...bodyOf(values, audience) };
     onCreated(await post<Contact>("/v1/contacts", body));
   };
   return (
     <FormDialog title="Create a contact" verb="Create contact" onSubmit={create} onClose={onClose}>
       <TextField label="Address" name="email" value={email} autoFocus placeholder="ana@example.com" />
-      <NameFields values={values} />
+      <Fields contact={null} values={values} audience={audience} />
       <CheckBox label="Subscribed" checked={subscribed} />
     </FormDialog>
   );
@@ -70,25 +90,47 @@ interface EditProps {
   onSaved: (contact: Contact) => void;
 }
 
-/** Changes names and metadata. */
+/** Changes names, properties, topics and metadata. */
 export function EditContact({ contact, onClose, onSaved }: EditProps) {
   const values = useValues(contact);
+  const audience = useAudience().value.value;
   const save = async () => {
-    onSaved(await patch<Contact>(`/v1/contacts/${encodeURIComponent(contact.id)}`, bodyOf(values)));
+    onSaved(await patch<Contact>(`/v1/contacts/${encodeURIComponent(contact.id)}`, bodyOf(values, audience)));
     onClose();
   };
   return (
     <FormDialog title={`Edit ${contact.email}`} verb="Save contact" onSubmit={save} onClose={onClose}>
-      <NameFields values={values} />
+      <Fields contact={contact} values={values} audience={audience} />
     </FormDialog>
   );
 }
 
-function NameFields({ values }: { values: Values }) {
+interface FieldsProps {
+  contact: Contact | null;
+  values: Values;
+  audience: Audience | null;
+}
+
+function Fields({ contact, values, audience }: FieldsProps) {
   return (
     <>
-      <TextField label="First name" name="firstName" value={values.firstName} />
-      <TextField label="Last name" name="lastName" value={values.lastName} />
+      <div class="field-pair">
+        <TextField label="First name" name="firstName" value={values.firstName} />
+        <TextField label="Last name" name="lastName" value={values.lastName} />
+      </div>
+      {audience?.properties.map(({ name, type, fallback }) => (
+        <PropertyField
+          key={name}
+          label={name}
+          name={`properties.${name}`}
+          type={type}
+          value={entryOf(values.properties, name, String(contact?.properties[name] ?? ""))}
+          hint={fallback === null ? undefined : `If it is empty, templates get ${valueText(fallback)}.`}
+        />
+      ))}
+      {audience?.topics.map((topic) => (
+        <TopicField key={topic.id} topic={topic} chosen={contact?.topics[topic.id]} values={values} />
+      ))}
       <TextArea
         label="Metadata"
         name="metadata"
@@ -100,4 +142,44 @@ function NameFields({ values }: { values: Values }) {
       />
     </>
   );
+}
+
+interface TopicFieldProps {
+  topic: Topic;
+  chosen: Choice | undefined;
+  values: Values;
+}
+
+function TopicField({ topic: { id, name, defaultSubscribed }, chosen, values }: TopicFieldProps) {
+  const none = { value: "", text: `Not chosen: ${defaultSubscribed ? "gets it" : "does not get it"}` };
+  return (
+    <SelectField
+      label={`Topic ${name}`}
+      name={`topics.${id}`}
+      value={entryOf(values.topics, id, chosen ?? "")}
+      options={[
+        // A choice cannot be taken back.
+        ...(chosen === undefined ? [none] : []),
+        { value: "subscribed", text: "Subscribed" },
+        { value: "unsubscribed", text: "Unsubscribed" },
+      ]}
+    />
+  );
+}
+
+/** Returns one entry of a record as the value of a field. The first value is no change. */
+function entryOf<Value extends string>(
+  record: Signal<Readonly<Record<string, Value>>>,
+  key: string,
+  first: Value | "",
+): FieldValue {
+  return {
+    get value() {
+      return record.value[key] ?? first;
+    },
+    set value(next) {
+      const { [key]: _, ...others } = record.value;
+      record.value = (next === first ? others : { ...others, [key]: next }) as Record<string, Value>;
+    },
+  };
 }

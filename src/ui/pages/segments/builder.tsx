@@ -3,7 +3,6 @@ import { useContext, useEffect } from "preact/hooks";
 import type { ApiError } from "../../api/error.ts";
 import { Field, FormTask, SelectField } from "../../controls/form.tsx";
 import { Icon } from "../../controls/icon.tsx";
-import { type Audience, subjectsOf } from "../../state/audience.ts";
 import { capitalized } from "../../words/case.ts";
 import {
   DAYS,
@@ -20,6 +19,8 @@ import {
   type Subject,
   takesValue,
   valuesOf,
+  type Audience,
+  subjectsOf,
 } from "../../words/filter.ts";
 import { Sample, useCount } from "./count.tsx";
 

@@ -7,7 +7,7 @@ import { LocalTime, RelativeTime } from "../../components/time.tsx";
 import { TextField } from "../../controls/form.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import { Problem } from "../../controls/problem.tsx";
-import { type Audience, subjectsOf, useAudience } from "../../state/audience.ts";
+import { useAudience } from "../../state/audience.ts";
 import { type PageProps, query } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
 import {
@@ -17,6 +17,8 @@ import {
   filterSentence,
   firstCondition,
   formOf,
+  type Audience,
+  subjectsOf,
 } from "../../words/filter.ts";
 import { parseData } from "../../words/sample-data.ts";
 import { FilterBuilder, lacksValue } from "./builder.tsx";

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readFilter } from "../../../../src/core/audience/filter.ts";
 import type { PropertyType } from "../../../../src/core/audience/properties.ts";
-import { subjectsOf } from "../../../../src/ui/state/audience.ts";
 import {
   type Filter,
   filterOf,
@@ -12,6 +11,7 @@ import {
   isIncomplete,
   OPERATORS,
   operatorText,
+  subjectsOf,
 } from "../../../../src/ui/words/filter.ts";
 
 const at = "2026-01-01T00:00:00.000Z";

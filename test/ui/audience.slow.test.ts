@@ -1,0 +1,157 @@
+import { describe, expect } from "bun:test";
+import { brokenPages } from "../support/axe.ts";
+import { NO_FAULTS } from "../support/browser.ts";
+import { browserTest, dashboard, WIDE } from "../support/dashboard.ts";
+import { startService } from "../support/service.ts";
+
+const ui = dashboard({
+  start: () => startService({ DELIVERY: "capture" }),
+  path: "/contacts",
+  as: "projectKey",
+  viewport: WIDE,
+});
+const { go, see, press, follow, fill } = ui;
+const call = async (method: string, path: string, body?: unknown) =>
+  (await ui.service.call(method, path, body)).body;
+const inDialog = (name: string) =>
+  ui.page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+
+describe("the audience pages", () => {
+  browserTest("define a property, and a contact gets a value of its type", async () => {
+    await go("/contacts");
+    await follow("Properties");
+    await follow("Create a property");
+    await fill("Name", "seats");
+    await ui.page.getByLabel("Type").selectOption({ label: "Number" });
+    await fill("If a contact has none", "1");
+    await press("Create property");
+    await ui.page.getByRole("heading", { name: "seats" }).waitFor();
+    await call("POST", "/v1/topics", { name: "News" });
+    const { id } = await call("POST", "/v1/contacts", {
+      email: "ana@one.test",
+      consent: { how: "sign-up form", ip: "203.0.113.7" },
+    });
+    await go(`/contacts/${id}`);
+    await see("no value");
+    await see("sign-up form, from 203.0.113.7");
+    await press("Edit");
+    await fill("seats", "12");
+    await ui.page.getByLabel("Topic News").selectOption({ label: "Unsubscribed" });
+    await press("Save contact");
+    await see("News, by the API");
+    const contact = await call("GET", `/v1/contacts/${id}`);
+    expect(contact.properties).toEqual({ seats: 12 });
+    expect(Object.values(contact.topics)).toEqual(["unsubscribed"]);
+  });
+
+  browserTest("count a filter while it is written, list its contacts, and save it as a segment", async () => {
+    for (const seats of [2, 20, 30])
+      await call("POST", "/v1/contacts", { email: `s${seats}@two.test`, properties: { seats } });
+    await go("/contacts");
+    await follow("Filter");
+    await fill("Value of condition 1", "two.test");
+    await see("3 contacts");
+    await press("Add condition");
+    await ui.page.getByLabel("Condition 2", { exact: true }).selectOption({ label: "seats" });
+    await see("A condition has no value yet.");
+    await ui.page.getByLabel("Comparison of condition 2").selectOption({ label: "is more than" });
+    await fill("Value of condition 2", "10");
+    await see("2 contacts: s30@two.test, s20@two.test");
+    await press("Show contacts");
+    await ui.page.getByText("s2@two.test").waitFor({ state: "detached" });
+    await follow("Save as segment");
+    await fill("Name", "Large teams");
+    await press("Create segment");
+    await ui.page.getByRole("heading", { name: "Large teams" }).waitFor();
+    await see("Address contains “two.test” and seats is more than 10");
+    const [{ filter }] = (await call("GET", "/v1/segments")).data;
+    expect(filter).toEqual({
+      all: [
+        { field: "email", op: "contains", value: "two.test" },
+        { property: "seats", op: "gt", value: 10 },
+      ],
+    });
+  });
+
+  browserTest("show why a condition is refused next to it", async () => {
+    await go(
+      `/contacts?edit=filter&filter=${encodeURIComponent('{"property":"seats","op":"eq","value":1}')}`,
+    );
+    await ui.page.getByLabel("Comparison of condition 1").selectOption({ label: "is" });
+    await ui.page.getByLabel("Condition 1", { exact: true }).selectOption({ label: "Created" });
+    await fill("Value of condition 1", "99999");
+    await ui.page.locator(".field.invalid", { hasText: "must be a number of days" }).waitFor();
+    await fill("Value of condition 1", "7");
+    await see("4 contacts");
+  });
+
+  browserTest("keep the part of a segment's filter that the form cannot show", async () => {
+    const inner = {
+      any: [
+        { property: "seats", op: "eq", value: 2 },
+        { property: "seats", op: "eq", value: 20 },
+      ],
+    };
+    const all = [inner, { field: "subscribed", op: "eq", value: true }];
+    const { id } = await call("POST", "/v1/segments", { name: "Kept", filter: { all } });
+    await go("/segments");
+    await ui.page.locator(".row", { hasText: "Kept" }).getByText("2 contacts").waitFor();
+    await follow(/Kept/);
+    await press("Edit");
+    await see("seats is 2 or seats is 20");
+    await press("Remove condition 2");
+    await press("Save segment");
+    await ui.page.getByRole("dialog").waitFor({ state: "detached" });
+    expect((await call("GET", `/v1/segments/${id}`)).filter).toEqual({ all: [inner] });
+    await press("Delete");
+    await inDialog("Delete segment");
+    await ui.page.getByText("Kept").first().waitFor({ state: "detached" });
+    expect((await call("GET", "/v1/segments")).data).toHaveLength(1);
+  });
+
+  browserTest("unsubscribe and delete selected contacts", async () => {
+    await go("/contacts?q=two.test");
+    for (const name of ["s20", "s30"])
+      await ui.page.getByRole("checkbox", { name: `Select ${name}@two.test` }).click();
+    await press("Unsubscribe");
+    await see("2 unsubscribed.");
+    expect((await call("GET", "/v1/contacts?subscribed=false")).data).toHaveLength(2);
+    await ui.page.getByRole("checkbox", { name: "Select s2@two.test" }).click();
+    await press("Delete");
+    await inDialog("Delete");
+    await see("1 deleted.");
+    expect((await call("GET", "/v1/contacts?q=s2@two.test")).data).toEqual([]);
+  });
+
+  browserTest("create a topic, show what readers see of it, and delete it", async () => {
+    await go("/topics?create=1");
+    await fill("Name", "Tips");
+    await fill("Description", "Twice a month");
+    await ui.page.getByLabel("Contacts who have not chosen get it").uncheck();
+    await press("Create topic");
+    await see("Contacts get it only after they have joined it.");
+    await see("Tips: Twice a month");
+    await press("Edit");
+    await ui.page.getByLabel("The page of unsubscribe links shows it").uncheck();
+    await press("Save topic");
+    await see("Nothing: the page of unsubscribe links leaves this topic out.");
+    await press("Delete");
+    await inDialog("Delete topic");
+    await ui.page.waitForURL(/\/topics$/);
+    expect((await call("GET", "/v1/topics")).data).toHaveLength(1);
+  });
+
+  browserTest("break no rule of WCAG AA", async () => {
+    const [segment] = (await call("GET", "/v1/segments")).data;
+    const [topic] = (await call("GET", "/v1/topics")).data;
+    const [contact] = (await call("GET", "/v1/contacts?q=ana")).data;
+    const filter = encodeURIComponent(JSON.stringify(segment.filter));
+    const broken = await brokenPages(ui.page, ui.service.url, [
+      [`/contacts/${contact.id}`, "sign-up form"],
+      [`/contacts?edit=filter&filter=${filter}`, "2 contacts"],
+      [`/topics/${topic.id}`, "What readers see"],
+    ]);
+    expect(broken).toEqual([]);
+    expect(ui.visit.faults).toEqual(NO_FAULTS);
+  });
+});
