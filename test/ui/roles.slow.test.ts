@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout } from "bun:test";
-import type { Page, Route } from "playwright-core";
+import type { Page } from "playwright-core";
 import { newSignInLink } from "../../src/flows/account/sign-in.ts";
 import { systemClock } from "../../src/clock.ts";
 import { UI_HEADER } from "../../src/http/access/own-page.ts";
@@ -13,7 +13,7 @@ import { browserTest, dashboard } from "../support/dashboard.ts";
 // exist, and with a broken body: the service decides about rights first.
 
 const PHASE_MS = 10_000;
-const ID = /\b(?!err_)[a-z]{2,4}_[0-9A-Za-z]{6,}/g;
+const ID = String.raw`\b(?!err_)[a-z]{2,4}_[0-9A-Za-z]{6,}`;
 
 let paths: string[] = [];
 let senderId = "";
@@ -131,51 +131,58 @@ async function sessionOf(role: string, senderIds: readonly string[]): Promise<Se
   return { name, value, url: ui.service.url, httpOnly: true, sameSite: "Strict" };
 }
 
+/**
+ * Runs in the page: sends each change for an id that does not exist and with a broken body, and counts the requests that wait for
+ * their answer. An interception by the browser would switch its cache off, and each page loads many times.
+ */
+function spoilChanges(source: string): void {
+  const ids = new RegExp(source, "g");
+  const { fetch } = window;
+  const counted = Object.assign(window, { requestsInHand: 0 });
+  window.fetch = async (input, init) => {
+    counted.requestsInHand++;
+    try {
+      if (!String(input).includes("/v1/") || (init?.method ?? "GET") === "GET")
+        return await fetch(input, init);
+      const path = String(input).replace(ids, (id) => `${id.split("_", 1)[0]}_00000000000000000000000000`);
+      return await fetch(path, init?.body === undefined ? init : { ...init, body: "{" });
+    } finally {
+      counted.requestsInHand--;
+    }
+  };
+}
+
+/** Resolves once the page has drawn twice in a row without a request. */
+const SETTLED = `(async () => {
+  const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  do {
+    while (requestsInHand > 0) await drawn();
+    await drawn();
+  } while (requestsInHand > 0);
+})()`;
+
 /** Watches the requests of a page to the API. */
 async function watched(page: Page) {
   const refused: string[] = [];
-  let open = 0;
   let asked = 0;
-  const isStream = (url: string) => url.includes("/v1/events/stream");
+  page.on("request", (request) => {
+    if (request.method() !== "GET" && request.url().includes("/v1/")) asked++;
+  });
   page.on("response", (answer) => {
     if (answer.status() === 403)
       refused.push(`${answer.request().method()} ${new URL(answer.url()).pathname}`);
   });
-  const handle = async (route: Route) => {
-    const request = route.request();
-    if (isStream(request.url())) return route.continue();
-    open++;
-    try {
-      if (request.method() === "GET") return await route.continue();
-      asked++;
-      const url = new URL(request.url());
-      const path = url.pathname.replace(ID, (id) => `${id.split("_", 1)[0]}_00000000000000000000000000`);
-      const body = request.postData() === null ? {} : { postData: "{" };
-      const answer = await route.fetch({ url: url.origin + path + url.search, ...body, timeout: PHASE_MS });
-      const line = `${request.method()} ${url.pathname}`;
-      if (answer.status() === 403) refused.push(line);
-      return await route.fulfill({ response: answer });
-    } catch {
-      // The page was left meanwhile.
-      return undefined;
-    } finally {
-      open--;
-    }
-  };
-  await page.route(/\/v1\//, handle);
+  await page.addInitScript(spoilChanges, ID);
   return {
     refused,
     asked: () => asked,
     settled: async () => {
-      await until(async () => open === 0);
-      // A press may have led to another page.
-      await page.evaluate(DRAWN).catch(() => {});
-      await until(async () => open === 0);
+      // A press may lead to another page, which ends what runs in this one.
+      await page.evaluate(SETTLED).catch(() => page.waitForFunction(SETTLED));
     },
   };
 }
 
-const DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
 /** Buttons that ask the service for nothing, and rows that open. */
 const QUIET = /^(?:Copy|Close|Show|Hide|Retrying|HTML|Text|Data|Headers|Source|SMTP|curl|TypeScript|\d|$)/;
 const BUTTONS = "main button:visible:not(:disabled), main a.button:visible";
@@ -184,13 +191,9 @@ const BUTTONS = "main button:visible:not(:disabled), main a.button:visible";
 async function confirm(page: Page): Promise<void> {
   const dialog = page.locator("dialog[open]");
   if ((await dialog.count()) === 0) return;
-  const typed = /^Type (.+) to confirm$/.exec(
-    (await dialog
-      .locator("label")
-      .first()
-      .textContent()
-      .catch(() => "")) ?? "",
-  );
+  // Read at once: a locator would wait for a label that the window does not have.
+  const [label = ""] = await dialog.locator("label").allTextContents();
+  const typed = /^Type (.+) to confirm$/.exec(label);
   if (typed !== null)
     await dialog
       .locator("input")
@@ -250,6 +253,7 @@ describe("the dashboard", () => {
         blame(`the window of ${path}`);
       }
       await context.close();
+      blame("the end");
       expect(faults).toEqual([]);
       expect(asked()).toBeGreaterThanOrEqual(atLeast);
     },
