@@ -9,7 +9,7 @@ import {
   weightOf,
   type Written,
 } from "../sql/engine.ts";
-import { ConstraintError, EngineError } from "../sql/errors.ts";
+import { ClosedError, ConstraintError, EngineError } from "../sql/errors.ts";
 import { type ConfigurationQuery, ConfigCache } from "./config-cache.ts";
 import { inActorsName } from "./acting.ts";
 import { retryWhileBusy } from "./retry-while-busy.ts";
@@ -119,7 +119,7 @@ export class GroupCommit implements Db {
 
   /** libSQL ends the whole process if a closed database is used. */
   #refuseClosed(): void {
-    if (this.#closed) throw new Error("the database is closed");
+    if (this.#closed) throw new ClosedError();
   }
 
   async #drain(): Promise<void> {

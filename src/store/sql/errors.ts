@@ -60,6 +60,14 @@ export function isUnavailable(error: unknown): boolean {
   return UNAVAILABLE.test(errorCode(error));
 }
 
+/** A request after the database was closed, as a shutdown does once its grace is over. No repeat of it can succeed. */
+export class ClosedError extends Error {
+  constructor() {
+    super("the database is closed");
+    this.name = "ClosedError";
+  }
+}
+
 /** A write refused by UNIQUE, CHECK, NOT NULL or FOREIGN KEY. */
 export class ConstraintError extends Error {
   /** `table.column` list of a UNIQUE or PRIMARY KEY violation, else null. */
