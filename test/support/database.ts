@@ -119,6 +119,15 @@ export function emptyDatabase(
   return makeDatabase(folder, engine, server, null);
 }
 
+/** Makes a database with the whole schema and nothing in it, as `emptyDatabase` makes one without. sqld gets none. */
+export async function databaseWithSchema(
+  folder: string,
+  engine: EngineName = chosen,
+): Promise<EmptyDatabase> {
+  migrated ??= makeMigrated();
+  return makeDatabase(folder, engine, SQLD_OPTIONS, await migrated);
+}
+
 /** @param content the file of a database to begin with, which sqld does not take */
 async function makeDatabase(
   folder: string,
@@ -182,8 +191,7 @@ function settingsOf({ url, authToken, syncUrl }: DbOptions): Record<string, stri
 /** A database of the engine chosen, with the whole schema and nothing in it. */
 export async function testDatabase(engine: EngineName = chosen): Promise<TestDatabase> {
   const folder = newFolder("test");
-  migrated ??= makeMigrated();
-  const { own: options, other, stop } = await makeDatabase(folder, engine, SQLD_OPTIONS, await migrated);
+  const { own: options, other, stop } = await databaseWithSchema(folder, engine);
   const db = await openDb(systemClock, options);
   await migrate(db, MIGRATED_AT);
   return {

@@ -2,7 +2,7 @@ import { type App, startApp, type Surroundings } from "../../src/app.ts";
 import { systemClock } from "../../src/clock.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { Clock } from "../../src/core/time/clock.ts";
-import { emptyDatabase } from "./database.ts";
+import { databaseWithSchema } from "./database.ts";
 import { publish, startDns, type TestDns } from "./dns.ts";
 import { newFolder, removeFolder } from "./folder.ts";
 import { recurringRsaKey } from "./rsa-keys.ts";
@@ -68,7 +68,7 @@ export async function startService(
 ): Promise<TestService> {
   const folder = newFolder("service");
   const dns = await startDns();
-  const database = env.DATABASE_URL === undefined ? await emptyDatabase(folder) : null;
+  const database = env.DATABASE_URL === undefined ? await databaseWithSchema(folder) : null;
   const settings = {
     ...database?.env,
     HOST: "127.0.0.1",
