@@ -119,7 +119,7 @@ export function emptyDatabase(
   return makeDatabase(folder, engine, server, null);
 }
 
-/** Makes a database with the whole schema and nothing in it, as `emptyDatabase` makes one without. sqld gets none. */
+/** Makes a database with the whole schema and nothing in it, as `emptyDatabase` makes one without. At sqld it is empty. */
 export async function databaseWithSchema(
   folder: string,
   engine: EngineName = chosen,

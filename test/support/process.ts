@@ -1,4 +1,4 @@
-import { type EmptyDatabase, emptyDatabase } from "./database.ts";
+import { databaseWithSchema, type EmptyDatabase } from "./database.ts";
 import { newFolder, removeFolder } from "./folder.ts";
 import { freePort } from "./redis.ts";
 import { type RoleProcess, startRole } from "./role-process.ts";
@@ -42,7 +42,7 @@ export function serviceProcess(env: Record<string, string>): ServiceProcess {
     output: () => child?.output() ?? { stdout: "", stderr: "" },
     async start(over = {}, preload) {
       child = null;
-      if (env.DATABASE_URL === undefined) database ??= await emptyDatabase(folder);
+      if (env.DATABASE_URL === undefined) database ??= await databaseWithSchema(folder);
       child = await startRole({ ...own, ...database?.env, ...env, ...over }, preload);
       await ready(url, child);
     },

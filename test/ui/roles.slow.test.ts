@@ -13,7 +13,7 @@ import { browserTest, dashboard } from "../support/dashboard.ts";
 // exist, and with a broken body: the service decides about rights first.
 
 const PHASE_MS = 10_000;
-const ID = String.raw`\b(?!err_)[a-z]{2,4}_[0-9A-Za-z]{6,}`;
+const ID = /\b(?!err_)[a-z]{2,4}_[0-9A-Za-z]{6,}/g;
 
 let paths: string[] = [];
 let senderId = "";
@@ -135,22 +135,19 @@ async function sessionOf(role: string, senderIds: readonly string[]): Promise<Se
  * Runs in the page: sends each change for an id that does not exist and with a broken body, and counts the requests that wait for
  * their answer. An interception by the browser would switch its cache off, and each page loads many times.
  */
-function spoilChanges(source: string): void {
-  const ids = new RegExp(source, "g");
-  const { fetch } = window;
-  const counted = Object.assign(window, { requestsInHand: 0 });
-  window.fetch = async (input, init) => {
-    counted.requestsInHand++;
+const SPOILED = `
+  globalThis.requestsInHand = 0;
+  const { fetch } = globalThis;
+  globalThis.fetch = async (path, init) => {
+    requestsInHand++;
     try {
-      if (!String(input).includes("/v1/") || (init?.method ?? "GET") === "GET")
-        return await fetch(input, init);
-      const path = String(input).replace(ids, (id) => `${id.split("_", 1)[0]}_00000000000000000000000000`);
-      return await fetch(path, init?.body === undefined ? init : { ...init, body: "{" });
+      if (!path.includes("/v1/") || init.method === "GET") return await fetch(path, init);
+      const other = path.replace(${ID}, (id) => id.split("_", 1)[0] + "_00000000000000000000000000");
+      return await fetch(other, init.body === undefined ? init : { ...init, body: "{" });
     } finally {
-      counted.requestsInHand--;
+      requestsInHand--;
     }
-  };
-}
+  };`;
 
 /** Resolves once the page has drawn twice in a row without a request. */
 const SETTLED = `(async () => {
@@ -172,7 +169,7 @@ async function watched(page: Page) {
     if (answer.status() === 403)
       refused.push(`${answer.request().method()} ${new URL(answer.url()).pathname}`);
   });
-  await page.addInitScript(spoilChanges, ID);
+  await page.addInitScript(SPOILED);
   return {
     refused,
     asked: () => asked,
