@@ -2819,6 +2819,37 @@ export interface components {
                 drop: boolean;
             };
         };
+        /** NewForwardAddress */
+        NewForwardAddress: {
+            /**
+             * Format: idn-email
+             * @example ana@example.com
+             */
+            email: string;
+        };
+        /** ForwardAddress */
+        ForwardAddress: {
+            id: string;
+            /**
+             * Format: idn-email
+             * @example ana@example.com
+             */
+            email: string;
+            /**
+             * @description `pending`: its owner has not confirmed it, and nothing is forwarded.
+             * @enum {string}
+             */
+            status: "pending" | "confirmed";
+            /** @description When the mailed link stops working. Null: the address is confirmed. */
+            linkEndsAt: string | null;
+            confirmedAt: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+        };
         /** Template */
         Template: {
             id: string;
@@ -4338,6 +4369,8 @@ export type Rule = components['schemas']['Rule'];
 export type RuleChanges = components['schemas']['RuleChanges'];
 export type TryRules = components['schemas']['TryRules'];
 export type RuleTrial = components['schemas']['RuleTrial'];
+export type NewForwardAddress = components['schemas']['NewForwardAddress'];
+export type ForwardAddress = components['schemas']['ForwardAddress'];
 export type Template = components['schemas']['Template'];
 export type RenderedTemplate = components['schemas']['RenderedTemplate'];
 export type GivenConsent = components['schemas']['GivenConsent'];
@@ -7242,6 +7275,100 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["RuleTrial"] & components["schemas"]["MayWarn"];
                 };
+            };
+        };
+    };
+    listForwardAddresses: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the addresses that rules may forward to */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["ForwardAddress"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createForwardAddress: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewForwardAddress"];
+            };
+        };
+        responses: {
+            /** @description Ask the owner of an address whether mail may be forwarded there */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["ForwardAddress"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getForwardAddress: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a forward address */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["ForwardAddress"];
+                };
+            };
+        };
+    };
+    deleteForwardAddress: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Forward nothing more to an address */
+            204: {
+                content?: never;
             };
         };
     };

@@ -13,7 +13,15 @@ import {
 import { ContactProperties, Segments, Topics } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
-import { Drafts, Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
+import {
+  Drafts,
+  ForwardAddresses,
+  Inbound,
+  Inboxes,
+  ListedSenders,
+  Rules,
+  Threads,
+} from "./resources/inbound.ts";
 import { Contacts, Imports, Suppressions, Templates } from "./resources/lists.ts";
 import { Emails } from "./resources/messages.ts";
 import { Webhooks } from "./resources/webhooks.ts";
@@ -27,6 +35,7 @@ export class Postrider {
   readonly inboxes: Inboxes;
   readonly listedSenders: ListedSenders;
   readonly rules: Rules;
+  readonly forwardAddresses: ForwardAddresses;
   readonly threads: Threads;
   readonly drafts: Drafts;
   readonly inbound: Inbound;
@@ -59,6 +68,7 @@ export class Postrider {
     this.inboxes = new Inboxes(api);
     this.listedSenders = new ListedSenders(api);
     this.rules = new Rules(api);
+    this.forwardAddresses = new ForwardAddresses(api);
     this.threads = new Threads(api);
     this.drafts = new Drafts(api);
     this.inbound = new Inbound(api);

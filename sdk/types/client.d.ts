@@ -2,7 +2,7 @@ import { Account, ApiKeys, AuditLog, Notices, Erasures, Exports, Lanes, Members,
 import { ContactProperties, Segments, Topics } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
-import { Drafts, Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
+import { Drafts, ForwardAddresses, Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
 import { Contacts, Imports, Suppressions, Templates } from "./resources/lists.ts";
 import { Emails } from "./resources/messages.ts";
 import { Webhooks } from "./resources/webhooks.ts";
@@ -14,6 +14,7 @@ export declare class Postrider {
     readonly inboxes: Inboxes;
     readonly listedSenders: ListedSenders;
     readonly rules: Rules;
+    readonly forwardAddresses: ForwardAddresses;
     readonly threads: Threads;
     readonly drafts: Drafts;
     readonly inbound: Inbound;

@@ -31,6 +31,7 @@ export type IdPrefix =
   | "ntc"
   | "rul"
   | "lse"
+  | "fwd"
   | "not"
   | "drf";
 

@@ -11,6 +11,7 @@ import { domainRecordRoutes } from "./routes/domain-records.ts";
 import { domainReportRoutes } from "./routes/domain-reports.ts";
 import { exportRoutes } from "./routes/exports.ts";
 import { erasureRoutes } from "./routes/erasures.ts";
+import { forwardAddressRoutes } from "./routes/forward-addresses.ts";
 import { importRoutes } from "./routes/imports.ts";
 import { relayEventRoutes } from "./routes/relay-events.ts";
 import { domainRoutes } from "./routes/domains.ts";
@@ -68,6 +69,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   domainReportRoutes,
   inboxRoutes,
   ruleRoutes,
+  (parts) => forwardAddressRoutes({ ...parts, publicUrl: parts.config.publicUrl, linkKey: parts.fileKey }),
   templateRoutes,
   contactRoutes,
   contactBatchRoute,

@@ -161,6 +161,7 @@ async function writeEverywhere(): Promise<void> {
     },
     { "idempotency-key": "c1" },
   );
+  await post("/v1/forward-addresses", { email: ZOE }, { "idempotency-key": "f1" });
   await post("/v1/suppressions", { email: ZOE, note: "Quillfeather asked" }, { "idempotency-key": "s1" });
   await post("/v1/inbound/senders", { pattern: ZOE, list: "block" }, { "idempotency-key": "l1" });
   await post(`/v1/inboxes/${inboxId}/senders`, { pattern: ZOE.toUpperCase(), list: "allow" });

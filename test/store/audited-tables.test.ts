@@ -94,6 +94,7 @@ const NOTES: Readonly<Record<string, readonly string[]>> = {
   dkim_keys: ["public_key", "private_key", "retire_at"],
   inboxes: ["received_count"],
   rules: ["failures"],
+  forward_addresses: ["email_key", "asked_at", "mails"],
   // Texts that an erasure must find, and what is saved every few seconds.
   thread_notes: ["author", "text"],
   drafts: ["author", "item", "version"],

@@ -3,6 +3,8 @@ import { openSession } from "../../src/store/projects/member-sessions.ts";
 import { saveLane } from "../../src/store/installation/lanes.ts";
 import { sealUrl } from "../../src/core/crypto/tracking-token.ts";
 import { recipientToken } from "../../src/flows/mime/recipient-token.ts";
+import { forwardUrl } from "../../src/flows/rules/forward-addresses.ts";
+import { askForwardAddress } from "../../src/store/rules/forward-addresses.ts";
 import { approvalUrl } from "../../src/flows/notices/approval-link.ts";
 import { openNotices, raiseNotice } from "../../src/store/notices/notices.ts";
 import { unsubscribeUrl } from "../../src/flows/mime/unsubscribe.ts";
@@ -39,6 +41,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
   "/v1/segments": "segments",
   "/v1/rules": "rules",
   "/v1/drafts": "drafts",
+  "/v1/forward-addresses": "forward_addresses",
 };
 
 /** Posts as the tenant. If its project has as many rows as it may have, the oldest one goes first. Throws if the service refuses. */
@@ -78,6 +81,7 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
   "/v1/erasures": (making) => post(making, "/v1/erasures", contactBody(making)),
   "/v1/inboxes": (making) => post(making, "/v1/inboxes", inboxBody(making)),
   "/v1/rules": (making) => post(making, "/v1/rules", RULE),
+  "/v1/forward-addresses": forwardAddress,
   "/v1/inbound/senders": (making) => post(making, "/v1/inbound/senders", listedBody(making)),
   "/v1/inboxes/{}/senders": (making) =>
     post(making, `/v1/inboxes/${making.above[0]}/senders`, listedBody(making)),
@@ -165,6 +169,12 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     const { file: linkKey } = openKeys(null, world.service.folder);
     return { id: approvalUrl({ publicUrl: "", linkKey }, account.email, notice).slice("/a/".length) };
   },
+  async "/f"(making) {
+    const { file: linkKey } = openKeys(null, making.world.service.folder);
+    const { id } = await forwardAddress(making);
+    const link = { senderId: making.tenant.senderId, id };
+    return { id: forwardUrl({ publicUrl: "", linkKey }, link, Date.now() + HOUR_MS).slice("/f/".length) };
+  },
   async "/o"(making) {
     return { id: (await trackedRecipient(making)).token };
   },
@@ -175,6 +185,17 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
 };
 
 const RULE = { name: "Lists", when: { header: { name: "List-Id" } }, then: { archive: true } };
+
+/** Makes a forward address, without the mail to its owner, of which a project sends few. */
+async function forwardAddress({ world, tenant }: Making): Promise<Made> {
+  const now = Date.now();
+  const id = newId("fwd", now);
+  const email = `forward-${world.next()}@${tenant.name}.example.com`;
+  const row = { id, senderId: tenant.senderId, email, emailKey: email, confirmedAt: null };
+  const times = { askedAt: 0, mails: 0, removedAt: null, createdAt: now };
+  await world.service.app.db.write(askForwardAddress({ ...row, ...times }, null, now));
+  return { id };
+}
 
 /** Signs a member in. */
 async function memberSession({ service }: World, memberId: string): Promise<Made> {
@@ -368,6 +389,7 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/webhooks/{}/rotate-secret": () => ({ graceSeconds: 60 }),
   "POST /v1/webhooks/{}/test": () => ({ type: "bounce" }),
   "POST /v1/rules": () => RULE,
+  "POST /v1/forward-addresses": contactBody,
   "POST /v1/inbound/senders": listedBody,
   "POST /v1/inboxes/{}/senders": listedBody,
   "PATCH /v1/rules/{}": () => ({ enabled: false }),

@@ -176,6 +176,15 @@ async function makeRows({ service, home }: World): Promise<void> {
       list: "block",
       created_at: 1,
     },
+    forward_addresses: {
+      id: "fwd_1",
+      sender_id: home.senderId,
+      email: "ada@example.com",
+      email_key: "ada@example.com",
+      asked_at: 1,
+      mails: 1,
+      created_at: 1,
+    },
     erased_unsubscriptions: { sender_id: home.senderId, address: "erased:ada" },
     complaints: { sender_id: home.senderId, email: "ada@example.com", day },
     erasures: {

@@ -140,6 +140,37 @@ export class Rules {
   }
 }
 
+/** Addresses that rules may forward to. */
+export class ForwardAddresses {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Mails a link, by which the owner of an address confirms that mail may be forwarded there. */
+  create(
+    body: Body<"createForwardAddress">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"createForwardAddress">> {
+    return this.#api.json<"createForwardAddress">("POST", "/v1/forward-addresses", { body, options });
+  }
+
+  /** Lists the addresses, newest first, with those that are not confirmed yet. */
+  list(query?: Query<"listForwardAddresses">, options?: RequestOptions): List<Item<"listForwardAddresses">> {
+    return this.#api.list<"listForwardAddresses">("/v1/forward-addresses", { query, options });
+  }
+
+  /** Returns an address, with whether it is confirmed. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getForwardAddress">> {
+    return this.#api.json<"getForwardAddress">("GET", path`/v1/forward-addresses/${id}`, { options });
+  }
+
+  /** Removes an address: nothing more is forwarded there. */
+  delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteForwardAddress">> {
+    return this.#api.json<"deleteForwardAddress">("DELETE", path`/v1/forward-addresses/${id}`, { options });
+  }
+}
+
 /** Conversations of an inbox. */
 export class Threads {
   readonly #api: Transport;

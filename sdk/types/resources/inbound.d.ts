@@ -52,6 +52,19 @@ export declare class Rules {
     /** Shows what the rules would do to a received message, and why. */
     try(body: Body<"tryRules">, options?: RequestOptions): ApiPromise<Answer<"tryRules">>;
 }
+/** Addresses that rules may forward to. */
+export declare class ForwardAddresses {
+    #private;
+    constructor(api: Transport);
+    /** Mails a link, by which the owner of an address confirms that mail may be forwarded there. */
+    create(body: Body<"createForwardAddress">, options?: RequestOptions): ApiPromise<Answer<"createForwardAddress">>;
+    /** Lists the addresses, newest first, with those that are not confirmed yet. */
+    list(query?: Query<"listForwardAddresses">, options?: RequestOptions): List<Item<"listForwardAddresses">>;
+    /** Returns an address, with whether it is confirmed. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getForwardAddress">>;
+    /** Removes an address: nothing more is forwarded there. */
+    delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteForwardAddress">>;
+}
 /** Conversations of an inbox. */
 export declare class Threads {
     #private;

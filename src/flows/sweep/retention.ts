@@ -27,6 +27,7 @@ import { deleteOldReports } from "../../store/domains/reports.ts";
 import { deleteOldComplaints } from "../../store/projects/reputation.ts";
 import { deleteExpiredSuppressions, oldSuppressions } from "../../store/projects/suppressions.ts";
 import { utcDay } from "../../store/projects/usage.ts";
+import { deleteRemovedAddresses } from "../../store/rules/forward-addresses.ts";
 import { deleteOldReplies, REPLY_EVERY_MS } from "../../store/rules/rule-replies.ts";
 import { pauseWhenDone } from "./backoff.ts";
 import { type WalkLimits, Walk } from "./walk.ts";
@@ -212,6 +213,11 @@ export const NOTICES_DAYS = 90;
 /** Makes the chore that deletes the replies of rules by which each author got one of the day. */
 export function forgetReplies({ db, clock }: RetentionDeps): () => Promise<void> {
   return forgetRows(clock, (now, most) => deleteOldReplies(db, now - REPLY_EVERY_MS, most));
+}
+
+/** Makes the chore that deletes forward addresses that were removed, once the links of their day no longer count. */
+export function forgetForwardAddresses({ db, clock }: RetentionDeps): () => Promise<void> {
+  return forgetRows(clock, (now, most) => deleteRemovedAddresses(db, now - DAY_MS, most));
 }
 
 /** Makes the chore that deletes notices that ended long ago. */

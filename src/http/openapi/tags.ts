@@ -13,7 +13,11 @@ const TAGS: readonly Tag[] = [
     segments: ["emails"],
   },
   { name: "templates", description: "Messages with placeholders.", segments: ["templates"] },
-  { name: "inboxes", description: "Addresses that receive mail.", segments: ["inboxes", "inbound"] },
+  {
+    name: "inboxes",
+    description: "Addresses that receive mail.",
+    segments: ["inboxes", "inbound", "rules", "forward-addresses"],
+  },
   { name: "threads", description: "Conversations of an inbox, and drafts.", segments: ["threads", "drafts"] },
   { name: "domains", description: "Domains that send and receive.", segments: ["domains"] },
   { name: "webhooks", description: "Events, pushed to an endpoint of yours.", segments: ["webhooks"] },
@@ -33,7 +37,7 @@ const TAGS: readonly Tag[] = [
     description: "Keys, projects, figures and limits.",
     segments: ["api-keys", "senders", "me", "account", "stats", "quota", "health", "settings", "members"],
   },
-  { name: "links", description: "Links in messages. They need no key.", segments: ["u", "o", "c"] },
+  { name: "links", description: "Links in messages. They need no key.", segments: ["u", "o", "c", "a", "f"] },
   { name: "service", description: "The service itself.", segments: [""] },
 ];
 

@@ -19,5 +19,26 @@ export const AUDITED_ACCEPTED: readonly Audited[] = [
   },
 ];
 
+/** The table of the step of forward addresses. A removed one is marked, deleted later, and may be asked for again. */
+export const AUDITED_FORWARDS: readonly Audited[] = [
+  {
+    table: "forward_addresses",
+    noun: "forward_address",
+    name: "email",
+    ...BY_PROJECT,
+    marks: ["removed_at"],
+    named: [
+      { verb: "delete", when: "OLD.removed_at IS NULL AND NEW.removed_at IS NOT NULL" },
+      { verb: "confirm", when: "OLD.confirmed_at IS NULL AND NEW.confirmed_at IS NOT NULL" },
+    ],
+    goes: "OLD.removed_at IS NOT NULL",
+    fields: { email: "email", confirmed_at: ["confirmedAt", "time"] },
+  },
+];
+
 /** The tables of all steps of receiving. */
-export const AUDITED_RECEIVING: readonly Audited[] = [...AUDITED_WILDCARD, ...AUDITED_ACCEPTED];
+export const AUDITED_RECEIVING: readonly Audited[] = [
+  ...AUDITED_WILDCARD,
+  ...AUDITED_ACCEPTED,
+  ...AUDITED_FORWARDS,
+];

@@ -43,6 +43,8 @@ const OWN_COLUMNS = {
   report_taken: "guards.report_taken",
   /** The domain has as many reports of the day as it may have. */
   too_many_reports: "guards.too_many_reports",
+  /** An address, or a project, got as many links to confirm a forward address today as it may get. */
+  too_many_links: "guards.too_many_links",
   /** A dry run undoes what it has written. */
   dry_run: "guards.dry_run",
 } as const;

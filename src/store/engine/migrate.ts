@@ -17,13 +17,14 @@ import segments from "../../../db/migrations/0017_segments.sql" with { type: "te
 import accepted from "../../../db/migrations/0014_accepted_senders.sql" with { type: "text" };
 import ruleReplies from "../../../db/migrations/0015_rule_replies.sql" with { type: "text" };
 import notes from "../../../db/migrations/0018_notes.sql" with { type: "text" };
+import forwardAddresses from "../../../db/migrations/0019_forward_addresses.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
 import { AUDITED_CONTACTS, AUDITED_SEGMENTS, AUDITED_TOPICS } from "./audited-audience.ts";
 import { AUDITED_IMPORTS, AUDITED_MEMBERS, AUDITED_NOTICES, AUDITED_RULES } from "./audited-members.ts";
 import { AUDITED_NOTES } from "./audited-notes.ts";
-import { AUDITED_ACCEPTED, AUDITED_WILDCARD } from "./audited-receiving.ts";
+import { AUDITED_ACCEPTED, AUDITED_FORWARDS, AUDITED_WILDCARD } from "./audited-receiving.ts";
 import { AUDITED } from "./audited-tables.ts";
 import { changesRow, type Db, type Statement, type Value } from "./client.ts";
 
@@ -95,6 +96,12 @@ export const MIGRATIONS: readonly Migration[] = [
     ],
   },
   { version: 18, name: "notes", sql: `${notes}\n${auditTriggers(AUDITED_NOTES)}`, worksWith: 17 },
+  {
+    version: 19,
+    name: "forward_addresses",
+    sql: `${forwardAddresses}\n${auditTriggers(AUDITED_FORWARDS)}`,
+    worksWith: 18,
+  },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

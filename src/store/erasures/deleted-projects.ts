@@ -54,6 +54,7 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["threads", "id", OWN],
   ["rules", "id", OWN],
   ["listed_senders", "id", OWN],
+  ["forward_addresses", "id", OWN],
   ["rule_replies", "message_id", OWN],
   ["inboxes", "id", OWN],
   ["contacts", "id", OWN],

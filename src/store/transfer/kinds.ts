@@ -89,6 +89,7 @@ export const KINDS: readonly Kind[] = [
   { table: "inboxes", key: ["id"], project: OF_PROJECT },
   { table: "rules", key: ["id"], project: OF_PROJECT },
   { table: "listed_senders", key: ["id"], project: OF_PROJECT },
+  { table: "forward_addresses", key: ["id"], project: OF_PROJECT },
   { table: "webhooks", key: ["id"], project: OF_PROJECT },
   { table: "templates", key: ["id"], project: OF_PROJECT },
   { table: "contact_properties", key: ["id"], project: OF_PROJECT },
