@@ -4878,7 +4878,10 @@ export interface operations {
     };
     getEmailAttachment: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `1` lets a browser show a PDF file in a frame of our pages. */
+                inline?: "0" | "1";
+            };
             header?: never;
             path: {
                 /**

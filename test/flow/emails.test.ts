@@ -192,6 +192,33 @@ describe("bytes", () => {
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");
   });
 
+  test("a PDF file is shown to a frame of ours if asked for, and another file is a download nevertheless", async () => {
+    const file = (contentType: string) => ({ filename: "bill.pdf", content: "YQ==", contentType });
+    const types = ["application/pdf", "text/html", "application/pdf; x=1"];
+    const id = await send(mail("a@one.test", { attachments: types.map(file) }));
+    const { attachments } = await service.message(id, "delivered");
+    const shown = async (at: number, query: string) => {
+      const path = `/v1/emails/${id}/attachments/${attachments[at].id}${query}`;
+      const { headers } = await service.call("GET", path);
+      const names = [
+        "content-type",
+        "content-disposition",
+        "content-security-policy",
+        "x-content-type-options",
+      ];
+      return names.map((name) => headers.get(name)?.split(";")[0]);
+    };
+    const inline = ["application/pdf", "inline", "default-src 'none'", "nosniff"];
+    expect(await shown(0, "?inline=1")).toEqual(inline);
+    for (const [at, query] of [
+      [0, ""],
+      [0, "?inline=0"],
+      [1, "?inline=1"],
+      [2, "?inline=1"],
+    ] as const)
+      expect((await shown(at, query)).slice(1, 3)).toEqual(["attachment", undefined]);
+  });
+
   test("an inbound message's raw bytes and attachments are the ones received, below our trace fields", async () => {
     await receivingInboxes(service, "in.test", ["box@in.test"]);
     const child = Bun.spawn(

@@ -2,6 +2,7 @@ import { notFound, existing } from "../../../core/errors.ts";
 import { attachmentBytes, messageBytes } from "../../../flows/read/bytes.ts";
 import { raw } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
+import { OneOf } from "../../routing/schemas.ts";
 import { Type } from "@sinclair/typebox";
 import { previewPage } from "../../../core/messages/preview-page.ts";
 import { readPreview } from "../../../flows/read/preview.ts";
@@ -37,6 +38,15 @@ function rawRoute(deps: Parts): Route {
   });
 }
 
+const PDF = "application/pdf";
+
+/** Headers of a file that is shown: only our own pages may frame it, and if it were a page, it could load nothing. */
+const INLINE_HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+  "cross-origin-resource-policy": "same-origin",
+};
+
 function attachmentRoute(deps: Parts): Route {
   return projectRoute({
     method: "GET",
@@ -47,19 +57,23 @@ function attachmentRoute(deps: Parts): Route {
     scope: "emails:read",
     summary: "Download an attachment",
     description:
-      "The file's bytes with its own content type. The answer is always a download, because an attachment may be hostile.",
+      "The file's bytes with its own content type. The answer is a download, because an attachment may be hostile, unless it is a PDF file and `inline=1` asks for it. Browsers show that in their own viewer, which has no access to the page around it.",
+    query: Type.Object({
+      inline: Type.Optional(OneOf(["0", "1"], "`1` lets a browser show a PDF file in a frame of our pages.")),
+    }),
     answers: { 200: "*/*" },
     errors: ["not_found"],
-    async handle({ senderId, params }) {
+    async handle({ senderId, params, query }) {
       const found = existing(
         "attachment",
         await attachmentBytes(deps, senderId, params.id, params.attachmentId),
       );
       const { filename, contentType } = found.attachment;
-      // Always a download, because an attachment may be hostile html.
-      return raw(await deps.handOut(senderId, found.bytes), mediaType(contentType), {
-        "content-disposition": disposition(filename),
-      });
+      const body = await deps.handOut(senderId, found.bytes);
+      if (query.inline === "1" && contentType === PDF)
+        return raw(body, PDF, { ...INLINE_HEADERS, "content-disposition": disposition(filename, "inline") });
+      // A download, because an attachment may be hostile html.
+      return raw(body, mediaType(contentType), { "content-disposition": disposition(filename) });
     },
   });
 }
@@ -73,10 +87,10 @@ export function mediaType(contentType: string): string {
  * Returns a Content-Disposition with that filename. An ASCII form comes first, for old clients (RFC 6266 §4.3). It
  * leaves out characters that would end the quoted text, or that some clients decode (`%41`). A path becomes one name.
  */
-export function disposition(filename: string): string {
+export function disposition(filename: string, type: "attachment" | "inline" = "attachment"): string {
   const bare = filename.replace(/[/\\]/g, "_");
   const plain = bare.replace(/[^\x20-\x7e]|["%]/gu, "_");
-  return `attachment; filename="${plain}"; filename*=UTF-8''${encodeName(bare)}`;
+  return `${type}; filename="${plain}"; filename*=UTF-8''${encodeName(bare)}`;
 }
 
 /** RFC 8187 §3.2. */

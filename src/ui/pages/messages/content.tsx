@@ -11,7 +11,8 @@ import { Tabs } from "../../components/tabs.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { UnreadParts } from "../../components/unread-parts.tsx";
 import { navigate, query, urlWith } from "../../state/router.ts";
-import { counted, sizeText } from "../../words/amounts.ts";
+import { Attachments } from "./attachments.tsx";
+import { counted } from "../../words/amounts.ts";
 import { duration } from "../../words/time.ts";
 import { Authentication } from "./authentication.tsx";
 
@@ -129,34 +130,6 @@ function Source({ message: { id } }: { message: Message }) {
       {text === null ? null : <Code text={text} what="source" />}
       {text?.length === MAX_SOURCE_CHARS ? <p class="quiet">The rest is in the download.</p> : null}
     </>
-  );
-}
-
-/** Types of pictures that browsers show and that run nothing. */
-const PICTURES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
-/** Largest picture that the page shows, bytes. */
-const MAX_PICTURE_BYTES = 10 * 1024 * 1024;
-
-function Attachments({ message }: { message: Message }) {
-  const pathOf = (id: string) =>
-    browserPath(`/v1/emails/${encodeURIComponent(message.id)}/attachments/${encodeURIComponent(id)}`);
-  return (
-    <ul class="plain-rows">
-      {message.attachments.map(({ id, filename, contentType, size }) => (
-        <li key={id}>
-          <a class="row columns-file" href={pathOf(id)} download={filename}>
-            <span class="cut" dir="auto">
-              {filename}
-            </span>
-            <span class="cut quiet">{contentType}</span>
-            <span class="quiet">{sizeText(size)}</span>
-          </a>
-          {PICTURES.has(contentType) && size <= MAX_PICTURE_BYTES ? (
-            <img class="file-picture" src={pathOf(id)} alt={filename} loading="lazy" />
-          ) : null}
-        </li>
-      ))}
-    </ul>
   );
 }
 
