@@ -185,6 +185,12 @@ describe("deleting a project", () => {
     await own("POST", "/v1/templates", { name: "T", subject: "S", text: "t" });
     await own("POST", "/v1/contacts", { email: "ada@client.test" });
     await own("POST", "/v1/suppressions", { email: "ben@client.test" });
+    for (const list of ["contacts", "suppressions"]) {
+      const headers = { "content-type": "text/csv" };
+      const file = "email\ncarol@client.test\nnobody\n";
+      const { body } = await service.call("POST", `/v1/${list}/import`, file, { key, headers });
+      await until(async () => (await own("GET", `/v1/imports/${body.id}`)).body.status === "done");
+    }
     const scheduledAt = new Date(clock.now() + HOUR_MS).toISOString();
     const later = { from: "a@x.test", to: "b@x.test", subject: "s", text: "t", scheduledAt };
     expect((await own("POST", "/v1/emails", later)).status).toBe(202);
@@ -212,7 +218,8 @@ describe("deleting a project", () => {
   test("hides it at once and leaves no row of it, scheduled mail included", async () => {
     const { id, key } = await filled("going");
     const other = await filled("staying");
-    expect(await tablesNaming(id)).toContain("messages");
+    for (const table of ["messages", "imports", "import_parts"])
+      expect(await tablesNaming(id)).toContain(table);
     const { status, body } = await wide("DELETE", `/v1/senders/${id}?confirm=going`);
     expect([status, body]).toEqual([202, { id, status: "deleting" }]);
     expect((await wide("GET", `/v1/senders/${id}`)).status).toBe(404);

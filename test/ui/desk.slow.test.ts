@@ -1,11 +1,20 @@
 import { expect } from "bun:test";
 import { deliveredRecord } from "../support/mail-in.ts";
-import { SERVICE_DOMAIN, startService } from "../support/service.ts";
+import { receivingInboxes, SERVICE_DOMAIN, startService } from "../support/service.ts";
+import { NO_FAULTS } from "../support/browser.ts";
 import { browserTest, dashboard, WIDE } from "../support/dashboard.ts";
 
 /** A red pixel. */
 const PNG =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+
+/** One page that says so. */
+const PDF = `%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]>>endobj
+trailer<</Size 4/Root 1 0 R>>
+%%EOF`;
 
 const ui = dashboard({
   start: () => startService({ DELIVERY: "capture" }),
@@ -53,6 +62,42 @@ browserTest("an attached picture is shown, and other files are not", async () =>
     ),
   ).toBe(1);
   expect(await ui.page.getByRole("img", { name: "red.svg" }).count()).toBe(0);
+});
+
+browserTest("an attached PDF file opens in a frame when the reader asks for it", async () => {
+  const id = await ui.service.send({
+    from: { email: "help@inbox.mail.test" },
+    to: "ana@one.test",
+    attachments: [{ filename: "bill.pdf", content: btoa(PDF), contentType: "application/pdf" }],
+  });
+  await ui.go(`/messages/${id}?tab=attachments`);
+  const frame = ui.page.locator("iframe[title='Preview of bill.pdf']");
+  expect(await frame.count()).toBe(0);
+  const answered = ui.page.waitForResponse(/inline=1/);
+  await ui.page.getByText("Preview", { exact: true }).last().click();
+  expect((await answered).headers()["content-disposition"]).toStartWith("inline");
+  await frame.waitFor();
+  expect(ui.visit.faults).toEqual(NO_FAULTS);
+});
+
+browserTest("the first steps go once they are done, and stay away", async () => {
+  const wide = (path: string, body: object) =>
+    ui.service.call("POST", path, body, { key: ui.service.accountKey });
+  const senderId = (await wide("/v1/senders", { name: "New" })).body.id;
+  const keyOf = async (more: object) =>
+    (await wide("/v1/api-keys", { name: "steps", senderId, ...more })).body.secret;
+  const key = await keyOf({});
+  const [inboxId] = await receivingInboxes(ui.service, "steps.test", ["new@steps.test"], key);
+  const reader = await keyOf({ scopes: ["emails:read", "inboxes:write"] });
+  const { page, context } = await ui.browser.visit(ui.service.url, "/", { key: reader });
+  const steps = page.getByRole("region", { name: "First steps" });
+  await steps.getByText("0 of 1").waitFor();
+  await ui.service.call("POST", "/v1/inbound/simulate", { inboxId, text: "Hi" }, { key });
+  await steps.waitFor({ state: "detached" });
+  await page.reload();
+  await page.getByRole("region", { name: "Recent trouble" }).waitFor();
+  expect(await steps.count()).toBe(0);
+  await context.close();
 });
 
 browserTest("an invitation in a conversation is accepted with a button", async () => {

@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import { brokenRules } from "../support/axe.ts";
 import { actionsOn, NO_FAULTS } from "../support/browser.ts";
 import { until } from "../support/poll.ts";
 import { browserTest, dashboard } from "../support/dashboard.ts";
@@ -22,6 +23,7 @@ for (const [list, file, form, texts] of [
     `a file of ${list} is shown before it is imported, and its results and the list can be saved`,
     async () => {
       const { page } = ui;
+      const broken: string[] = [];
       await ui.go(`/${list}`);
       await page.getByRole("link", { name: "Import", exact: true }).click();
       await page
@@ -29,11 +31,14 @@ for (const [list, file, form, texts] of [
         .setInputFiles({ name: "list.csv", mimeType: "text/csv", buffer: Buffer.from(file) });
       for (const text of [`A file of ${form}.`, ...texts]) await page.getByText(text).first().waitFor();
       expect((await ui.service.call("GET", `/v1/${list}`)).body.data).toEqual([]);
+      broken.push(...(await brokenRules(page)));
       await page
         .getByRole("dialog")
         .getByRole("button", { name: `Import ${list}` })
         .click();
       await page.getByText("Done").first().waitFor();
+      broken.push(...(await brokenRules(page)));
+      expect(broken).toEqual([]);
       const [results] = await Promise.all([
         page.waitForEvent("download"),
         page.getByRole("button", { name: "Save results" }).click(),
