@@ -2998,6 +2998,9 @@ export interface components {
              *     ]
              */
             consent: components["schemas"]["Consent"][];
+            lastSentAt: string | null;
+            lastOpenedAt: string | null;
+            lastClickedAt: string | null;
             /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
@@ -3191,7 +3194,7 @@ export interface components {
             /** @example Pro customers */
             name: string;
             /**
-             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or the field `email`, `createdAt` or `subscribed`. Operators: `eq` `ne`, `set` `unset` of properties, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
+             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or a field of the contact (`email`, `subscribed`, `createdAt`, `lastSentAt`, `lastOpenedAt`, `lastClickedAt`). Operators: `eq` `ne`, `set` `unset` of properties and of times that may be missing, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
              * @example {
              *       "field": "subscribed",
              *       "op": "eq",
@@ -3208,7 +3211,7 @@ export interface components {
             /** @example Pro customers */
             name: string;
             /**
-             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or the field `email`, `createdAt` or `subscribed`. Operators: `eq` `ne`, `set` `unset` of properties, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
+             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or a field of the contact (`email`, `subscribed`, `createdAt`, `lastSentAt`, `lastOpenedAt`, `lastClickedAt`). Operators: `eq` `ne`, `set` `unset` of properties and of times that may be missing, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
              * @example {
              *       "field": "subscribed",
              *       "op": "eq",
@@ -3234,7 +3237,7 @@ export interface components {
         /** CountSegment */
         CountSegment: {
             /**
-             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or the field `email`, `createdAt` or `subscribed`. Operators: `eq` `ne`, `set` `unset` of properties, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
+             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or a field of the contact (`email`, `subscribed`, `createdAt`, `lastSentAt`, `lastOpenedAt`, `lastClickedAt`). Operators: `eq` `ne`, `set` `unset` of properties and of times that may be missing, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
              * @example {
              *       "field": "subscribed",
              *       "op": "eq",
@@ -3249,7 +3252,7 @@ export interface components {
         SegmentCount: {
             /** @description Contacts that pass the filter now. */
             count: number;
-            /** @description The newest of them, at most 10. Empty if the key lacks `contacts:read`. */
+            /** @description Those added last, at most 10. Empty if the key lacks `contacts:read`. */
             sample: {
                 id: string;
                 email: string;
@@ -3260,7 +3263,7 @@ export interface components {
             /** @example Pro customers */
             name?: string;
             /**
-             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or the field `email`, `createdAt` or `subscribed`. Operators: `eq` `ne`, `set` `unset` of properties, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
+             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or a field of the contact (`email`, `subscribed`, `createdAt`, `lastSentAt`, `lastOpenedAt`, `lastClickedAt`). Operators: `eq` `ne`, `set` `unset` of properties and of times that may be missing, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
              * @example {
              *       "field": "subscribed",
              *       "op": "eq",

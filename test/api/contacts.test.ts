@@ -53,6 +53,9 @@ describe("POST /v1/contacts", () => {
       properties: {},
       topics: {},
       consent: [{ at: iso(), subscribed: true, how: "api" }],
+      lastSentAt: null,
+      lastOpenedAt: null,
+      lastClickedAt: null,
       createdAt: iso(),
       updatedAt: iso(),
     });

@@ -284,6 +284,25 @@ describe("a visit of a machine is reported as one", () => {
   });
 });
 
+test("a contact keeps when a message last left, and when a person, not a machine, last opened and clicked", async () => {
+  const to = `delivered+kept@simulator.${SERVICE_DOMAIN}`;
+  const { body: contact } = await service.call("POST", "/v1/contacts", { email: to });
+  const times = async () => {
+    const { body } = await service.call("GET", `/v1/contacts/${contact.id}`);
+    return [body.lastSentAt, body.lastOpenedAt, body.lastClickedAt].map((time) => typeof time);
+  };
+  const none = "object";
+  expect(await times()).toEqual([none, none, none]);
+  const id = await sendEarlier({ to });
+  expect(await times()).toEqual(["string", none, none]);
+  await visit(pixelOf(id), { headers: { "user-agent": "curl/8.5.0" } });
+  expect(await times()).toEqual(["string", none, none]);
+  await visit(pixelOf(id));
+  expect(await times()).toEqual(["string", "string", none]);
+  await visit(linkOf(id));
+  expect(await times()).toEqual(["string", "string", "string"]);
+});
+
 describe("a stranger", () => {
   let mine = "";
   let other = "";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ROWS_AT_A_TIME } from "../../src/http/routing/whole-list.ts";
 import { newId } from "../../src/core/ids.ts";
-import { insertContact } from "../../src/store/projects/contacts.ts";
+import { insertContact, NOT_ENGAGED } from "../../src/store/projects/contacts.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -60,6 +60,7 @@ describe("a whole list as CSV", () => {
       properties: {},
       topics: {},
       consent: [],
+      ...NOT_ENGAGED,
       createdAt: now,
       updatedAt: now,
     }));

@@ -38,9 +38,9 @@ export type Operator =
 export type Subject =
   | { kind: "property"; name: string; type: PropertyType }
   | { kind: "topic"; id: string; defaultSubscribed: boolean }
-  | { kind: "email" | "createdAt" | "subscribed" };
+  | { kind: (typeof FIELDS)[number] };
 
-/** A checked filter. Times are milliseconds for `createdAt`, and ISO 8601 for properties. */
+/** A checked filter. Times are milliseconds for fields, and ISO 8601 for properties. */
 export type Condition =
   | { join: "all" | "any" | "not"; of: readonly Condition[] }
   | { subject: Subject; op: Operator; value: PropertyValue | null };
@@ -63,7 +63,9 @@ const OPERATORS: Readonly<Record<PropertyType, readonly Operator[]>> = {
   boolean: [...EQUALITY, ...PRESENCE],
   date: [...EQUALITY, ...TIME, ...PRESENCE],
 };
-const FIELDS = ["email", "createdAt", "subscribed"] as const;
+const TIMES = ["createdAt", "lastSentAt", "lastOpenedAt", "lastClickedAt"] as const;
+/** Fields of a contact that a filter may name. */
+export const FIELDS = ["email", "subscribed", ...TIMES] as const;
 
 /**
  * Checks a filter: `all`, `any` or `not` of a list of filters, or a condition on a `property`, a `topic` or a `field`.
@@ -115,7 +117,8 @@ function subjectOf(
     throw invalid(param, 'must have one of "property", "topic" and "field", or "all", "any" or "not".');
   if (field !== undefined) {
     const kind = FIELDS.find((name) => name === field);
-    if (kind === undefined) throw invalid(`${param}.field`, 'must be "email", "createdAt" or "subscribed".');
+    if (kind === undefined)
+      throw invalid(`${param}.field`, `must be one of ${FIELDS.map((name) => `"${name}"`).join(", ")}.`);
     return { kind };
   }
   if (topic !== undefined) {
@@ -137,6 +140,10 @@ function operatorsOf(subject: Subject): readonly Operator[] {
       return TEXT;
     case "createdAt":
       return TIME;
+    case "lastSentAt":
+    case "lastOpenedAt":
+    case "lastClickedAt":
+      return [...TIME, ...PRESENCE];
     case "topic":
     case "subscribed":
       return EQUALITY;
@@ -158,7 +165,7 @@ function comparedValue(
     if (typeof value !== "number" || !(value >= 0 && value <= MAX_DAYS))
       throw invalid(param, `must be a number of days from 0 to ${MAX_DAYS}.`);
     const since = now - value * DAY_MS;
-    return subject.kind === "createdAt" ? since : new Date(since).toISOString();
+    return subject.kind === "property" ? new Date(since).toISOString() : since;
   }
   switch (subject.kind) {
     case "property":
@@ -170,7 +177,10 @@ function comparedValue(
       if (choice < 0) throw invalid(param, 'must be "subscribed" or "unsubscribed".');
       return choice;
     }
-    case "createdAt": {
+    case "createdAt":
+    case "lastSentAt":
+    case "lastOpenedAt":
+    case "lastClickedAt": {
       const at = typeof value === "string" ? (parseDay(value) ?? parseTime(value)) : null;
       if (at === null) throw invalid(param, DAY_OR_TIME_EXPECTED);
       return at;

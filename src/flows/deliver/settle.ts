@@ -4,6 +4,7 @@ import type { RecipientStatus } from "../../core/messages/states.ts";
 import { insertAttempt } from "../../store/messages/attempts.ts";
 import type { Guard, Statement, Written } from "../../store/engine/client.ts";
 import { claimGuard, type Claim, rollUpMessage, settleRecipient } from "../../store/messages/outbox.ts";
+import { noteEngagement } from "../../store/audience/engagement-times.ts";
 import type { ReputationLimits } from "../../store/projects/reputation.ts";
 import type { TriedRecipient } from "../../store/messages/recipients.ts";
 import { hint } from "../../queue/hint.ts";
@@ -75,6 +76,7 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
     deps.suspension,
     now,
   );
+  const handedOver = HANDED_OVER.has(status);
   const relayId = custody === "sent" ? relayMessageId(report) : null;
   const statements = [
     ...counted,
@@ -103,7 +105,8 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
       { status, reason, dueAt, mx: report.mx, tls: report.tls, smtpCode, enhancedCode, diagnostic },
       now,
     ),
-    rollUpMessage(claim.messageId, HANDED_OVER.has(status) ? now : null),
+    rollUpMessage(claim.messageId, handedOver ? now : null),
+    ...(handedOver ? [noteEngagement("sent", recipient.senderId, addressKey(recipient.email), now)] : []),
   ];
   return {
     statements,

@@ -1,3 +1,4 @@
+import { addressKey } from "../../core/addresses.ts";
 import { within } from "../../core/time/clock.ts";
 import { isMachine, MAX_USER_AGENT_CHARS, type Visit } from "../../core/machine-agents.ts";
 import { log } from "../../log.ts";
@@ -12,6 +13,7 @@ import {
   MAX_RECORDED,
   belowLimitGuard,
 } from "../../store/events/engagement.ts";
+import { noteEngagement } from "../../store/audience/engagement-times.ts";
 import { announce, writeAnnounced } from "../webhooks/announce.ts";
 import type { NamedRecipient } from "../mime/recipient-token.ts";
 import type { TrackingLinks } from "../mime/tracking-links.ts";
@@ -75,7 +77,16 @@ async function recordHit(deps: TrackDeps, { recipient, url, visit }: Hit): Promi
     statements: announced.flatMap(({ statements }) => statements),
     pushes: announced.flatMap(({ pushes }) => pushes),
   };
-  await writeAnnounced(deps, all, { after: [countEngagement(messageId, ord, counter)] });
+  const { senderId, email } = engaged;
+  const kept = noteEngagement(
+    url === null ? "opened" : "clicked",
+    senderId,
+    addressKey(email),
+    deps.clock.now(),
+  );
+  await writeAnnounced(deps, all, {
+    after: [countEngagement(messageId, ord, counter), ...(machine ? [] : [kept])],
+  });
 }
 
 /** An event, and the guard under which it happens. */

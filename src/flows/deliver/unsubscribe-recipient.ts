@@ -7,6 +7,7 @@ import { findRecipient, type Recipient } from "../../store/messages/recipients.t
 import { notLeftGuard, topicOfMessage } from "../../store/audience/topics.ts";
 import {
   type Contact,
+  NOT_ENGAGED,
   setChoice,
   notUnsubscribedGuard,
   unsubscribeAddress,
@@ -73,6 +74,7 @@ export function strangerContact(senderId: string, email: string, entry: Consent)
     properties: {},
     topics: {},
     consent: [entry],
+    ...NOT_ENGAGED,
     subscribed: true,
     unsubscribedAt: null,
     createdAt: entry.at,

@@ -27,6 +27,7 @@ import {
   type Contact,
   type ContactChanges,
   insertContact,
+  NOT_ENGAGED,
   updateContact,
 } from "../../store/projects/contacts.ts";
 import { unsubscribedBeforeErasure } from "../../store/projects/erased-unsubscriptions.ts";
@@ -141,6 +142,7 @@ export function newContact(
     properties,
     topics: choices,
     consent: trailOf(entry, choices),
+    ...NOT_ENGAGED,
     createdAt: now,
     updatedAt: now,
   };

@@ -92,6 +92,13 @@ export const ContactSchema = Type.Object(
       // An entry of the API has no address.
       examples: [[{ at: "2026-01-31T09:30:00.000Z", subscribed: true, how: "api" }]],
     }),
+    lastSentAt: Nullable(Type.String({ ...TIME, description: "When a message last left to the contact." })),
+    lastOpenedAt: Nullable(
+      Type.String({ ...TIME, description: "When a person last opened one. Known machines do not count." }),
+    ),
+    lastClickedAt: Nullable(
+      Type.String({ ...TIME, description: "When a person last clicked a link in one." }),
+    ),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   },
@@ -111,6 +118,9 @@ export function showContact(contact: Contact): Static<typeof ContactSchema> {
     properties: contact.properties,
     topics: showChoices(contact.topics),
     consent: contact.consent.map(showConsent),
+    lastSentAt: showTime(contact.lastSentAt),
+    lastOpenedAt: showTime(contact.lastOpenedAt),
+    lastClickedAt: showTime(contact.lastClickedAt),
     createdAt: showTime(contact.createdAt),
     updatedAt: showTime(contact.updatedAt),
   };

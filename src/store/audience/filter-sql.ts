@@ -3,14 +3,14 @@ import type { PropertyValue } from "../../core/audience/properties.ts";
 import type { Condition } from "../matching/substring.ts";
 
 /*
- * A filter as SQL over a row `a` of `audience`. Each condition is 0 or 1, never NULL, so that `not` holds for contacts without a
+ * A filter as SQL over a row of `contacts`. Each condition is 0 or 1, never NULL, so that `not` holds for contacts without a
  * value. Values and names are always parameters.
  */
 
-/** Returns the SQL of a checked filter. */
-export function filterSql(filter: Filter): Condition {
-  if (!("join" in filter)) return conditionSql(filter.subject, filter.op, filter.value);
-  const parts = filter.of.map(filterSql);
+/** Returns the SQL of whether a row of `contacts` passes a checked filter. */
+export function contactPasses(filter: Filter): Condition {
+  if (!("join" in filter)) return comparison(subjectSql(filter.subject), filter.op, filter.value);
+  const parts = filter.of.map(contactPasses);
   const joined = parts.map(({ sql }) => sql).join(filter.join === "all" ? " AND " : " OR ");
   return {
     sql: filter.join === "not" ? `NOT (${joined})` : `(${joined})`,
@@ -20,8 +20,8 @@ export function filterSql(filter: Filter): Condition {
 
 const COMPARISONS = { gt: ">", gte: ">=", lt: "<", lte: "<=", withinDays: ">=", olderThanDays: "<" } as const;
 
-function conditionSql(subject: Subject, op: Operator, value: PropertyValue | null): Condition {
-  const { sql, args } = subjectSql(subject);
+/** Returns the SQL of a comparison, which is 0 or 1. */
+export function comparison({ sql, args }: Condition, op: Operator, value: PropertyValue | null): Condition {
   const bound = typeof value === "boolean" ? Number(value) : value;
   switch (op) {
     case "set":
@@ -41,34 +41,30 @@ function conditionSql(subject: Subject, op: Operator, value: PropertyValue | nul
   }
 }
 
+const FIELDS = {
+  email: "contacts.email_key",
+  subscribed: "contacts.subscribed",
+  createdAt: "contacts.created_at",
+  lastSentAt: "contacts.last_sent_at",
+  lastOpenedAt: "contacts.last_opened_at",
+  lastClickedAt: "contacts.last_clicked_at",
+} as const;
+
 function subjectSql(subject: Subject): Condition {
   switch (subject.kind) {
     case "property":
-      return { sql: "(a.properties ->> ?)", args: [`$."${subject.name}"`] };
+      return { sql: "(contacts.properties ->> ?)", args: [`$."${subject.name}"`] };
     case "topic":
       return {
-        sql: "(a.subscribed AND COALESCE(a.topics ->> ?, ?))",
+        sql: "(contacts.subscribed AND COALESCE(contacts.topics ->> ?, ?))",
         args: [`$."${subject.id}"`, Number(subject.defaultSubscribed)],
       };
-    case "email":
-      return { sql: "a.email", args: [] };
-    case "createdAt":
-      return { sql: "a.created_at", args: [] };
-    case "subscribed":
-      return { sql: "a.subscribed", args: [] };
+    default:
+      return { sql: FIELDS[subject.kind], args: [] };
   }
 }
 
 function patternOf(op: "contains" | "startsWith" | "endsWith", text: string): string {
   const plain = text.replace(/[\\%_]/g, "\\$&");
   return `${op === "startsWith" ? "" : "%"}${plain}${op === "endsWith" ? "" : "%"}`;
-}
-
-/** Returns the SQL of whether a row of `contacts` passes the filter. */
-export function contactPasses(filter: Filter): Condition {
-  const { sql, args } = filterSql(filter);
-  return {
-    sql: `EXISTS (SELECT 1 FROM audience a WHERE a.sender_id = contacts.sender_id AND a.contact_id = contacts.id AND ${sql})`,
-    args,
-  };
 }

@@ -1,11 +1,9 @@
-import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
-import { type Condition as Checked, type Filter, MAX_SEGMENTS } from "../../core/audience/filter.ts";
+import { type Filter, MAX_SEGMENTS } from "../../core/audience/filter.ts";
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Statement } from "../engine/client.ts";
 import { json, plain, table } from "../engine/columns.ts";
 import { requireRoom } from "../engine/guards.ts";
 import type { Place } from "../engine/place.ts";
-import { filterSql } from "./filter-sql.ts";
 
 /** A named filter of contacts. Times in milliseconds. */
 export interface Segment {
@@ -69,27 +67,4 @@ export function updateSegment(
 /** Deletes a segment. Returns false if the project has none with that id. */
 export function deleteSegment(db: Db, senderId: string, id: string): Promise<boolean> {
   return changesRow(db, "DELETE FROM segments WHERE sender_id = ? AND id = ?", [senderId, id]);
-}
-
-/** Contacts counted at a time, in five to fifteen milliseconds. Other requests are served in between. */
-export const COUNT_STEP = 10_000;
-
-/** Returns how many of the project's contacts pass a checked filter. */
-export async function countContacts(db: Db, senderId: string, filter: Checked): Promise<number> {
-  const { sql, args } = filterSql(filter);
-  const step = `SELECT COUNT(*) FILTER (WHERE ${sql}) AS found, COUNT(*) AS seen, MAX(contact_id) AS last
-    FROM (SELECT * FROM audience WHERE sender_id = ? AND contact_id > ? ORDER BY contact_id LIMIT ${COUNT_STEP}) a`;
-  let count = 0;
-  for (let last: string | null = ""; last !== null; ) {
-    const row: { found: number; seen: number; last: string } | null = await db.first(step, [
-      ...args,
-      senderId,
-      last,
-    ]);
-    count += row?.found ?? 0;
-    // The number of contacts of a project, which its plan limits, bounds the steps.
-    last = row === null || row.seen < COUNT_STEP ? null : row.last;
-    await yieldToEventLoop();
-  }
-  return count;
 }

@@ -16,6 +16,7 @@ import wildcard from "../../../db/migrations/0012_wildcard.sql" with { type: "te
 import segments from "../../../db/migrations/0017_segments.sql" with { type: "text" };
 import accepted from "../../../db/migrations/0014_accepted_senders.sql" with { type: "text" };
 import ruleReplies from "../../../db/migrations/0015_rule_replies.sql" with { type: "text" };
+import engagement from "../../../db/migrations/0020_engagement.sql" with { type: "text" };
 import notes from "../../../db/migrations/0018_notes.sql" with { type: "text" };
 import forwardAddresses from "../../../db/migrations/0019_forward_addresses.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
@@ -85,15 +86,6 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "segments",
     sql: `${segments}\n${auditTriggers(AUDITED_SEGMENTS)}`,
     worksWith: 16,
-    fill: [
-      {
-        table: "contacts",
-        by: "id",
-        sql: `INSERT INTO audience (sender_id, contact_id, email, subscribed, created_at, properties, topics)
-          SELECT sender_id, id, email_key, subscribed, created_at, jsonb(properties), jsonb(topics)
-            FROM contacts WHERE id BETWEEN ?1 AND ?2 ON CONFLICT DO NOTHING`,
-      },
-    ],
   },
   { version: 18, name: "notes", sql: `${notes}\n${auditTriggers(AUDITED_NOTES)}`, worksWith: 17 },
   {
@@ -101,6 +93,16 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "forward_addresses",
     sql: `${forwardAddresses}\n${auditTriggers(AUDITED_FORWARDS)}`,
     worksWith: 18,
+  },
+  {
+    version: 20,
+    name: "engagement",
+    sql: engagement,
+    worksWith: 19,
+    // Its triggers number each contact and copy its values.
+    fill: [
+      { table: "contacts", by: "id", sql: "UPDATE contacts SET topics = topics WHERE id BETWEEN ?1 AND ?2" },
+    ],
   },
 ];
 

@@ -60,6 +60,7 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["contacts", "id", OWN],
   ["contact_properties", "id", OWN],
   ["topics", "id", OWN],
+  ["audience_columns", "id", OWN],
   ["segments", "id", OWN],
   ["suppressions", "id", OWN],
   ["templates", "id", OWN],

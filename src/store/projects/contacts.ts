@@ -34,9 +34,17 @@ export interface Contact {
   topics: Choices;
   /** How the person joined and left, oldest first. */
   consent: readonly Consent[];
+  /** null: no message has left to the contact. */
+  lastSentAt: number | null;
+  /** The last open, and the last click, by a person. null: none. */
+  lastOpenedAt: number | null;
+  lastClickedAt: number | null;
   createdAt: number;
   updatedAt: number;
 }
+
+/** The times of a contact that has got no message. */
+export const NOT_ENGAGED = { lastSentAt: null, lastOpenedAt: null, lastClickedAt: null } as const;
 
 const CONTACTS = table<Contact>("contacts", {
   id: plain("id"),
@@ -51,6 +59,9 @@ const CONTACTS = table<Contact>("contacts", {
   properties: json("properties"),
   topics: json("topics"),
   consent: json("consent"),
+  lastSentAt: plain("last_sent_at"),
+  lastOpenedAt: plain("last_opened_at"),
+  lastClickedAt: plain("last_clicked_at"),
   createdAt: plain("created_at"),
   updatedAt: plain("updated_at"),
 });

@@ -1,18 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { MAX_CONDITIONS, MAX_DEPTH, MAX_SEGMENTS } from "../../../core/audience/filter.ts";
+import { FIELDS, MAX_CONDITIONS, MAX_DEPTH, MAX_SEGMENTS } from "../../../core/audience/filter.ts";
 import { existing, notFound } from "../../../core/errors.ts";
 import { allows } from "../../../core/scopes.ts";
 import { changeSegment, checkedFilter, createSegment } from "../../../flows/audience/segments.ts";
-import { contactPasses } from "../../../store/audience/filter-sql.ts";
-import {
-  countContacts,
-  deleteSegment,
-  getSegment,
-  listSegments,
-  type Segment,
-} from "../../../store/audience/segments.ts";
+import { passingContacts } from "../../../store/audience/filter-sets.ts";
+import { deleteSegment, getSegment, listSegments, type Segment } from "../../../store/audience/segments.ts";
 import type { Store } from "../../../store/engine/client.ts";
-import { listContacts } from "../../../store/projects/contacts.ts";
 import { created, noContent, ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { MAX_NAME_CHARS, NOT_BLANK, PAGE_QUERY, PageOf, showTime, Timestamp } from "../../routing/schemas.ts";
@@ -22,7 +15,7 @@ const SAMPLE = 10;
 
 const EXAMPLE = { field: "subscribed", op: "eq", value: true };
 const FilterSchema = Type.Record(Type.String(), Type.Unknown(), {
-  description: `\`all\`, \`any\` or \`not\` (none) of a list of filters, or a condition \`{property | topic | field, op, value}\`: a property by name, a topic by id, or the field \`email\`, \`createdAt\` or \`subscribed\`. Operators: \`eq\` \`ne\`, \`set\` \`unset\` of properties, \`contains\` \`startsWith\` \`endsWith\` of strings, \`gt\` \`gte\` \`lt\` \`lte\` of numbers and dates, \`withinDays\` \`olderThanDays\` of dates. A topic is \`subscribed\` if the contact gets it. A contact without a value is \`ne\` to every value, and passes no other comparison. At most ${MAX_DEPTH} levels and ${MAX_CONDITIONS} conditions.`,
+  description: `\`all\`, \`any\` or \`not\` (none) of a list of filters, or a condition \`{property | topic | field, op, value}\`: a property by name, a topic by id, or a field of the contact (${FIELDS.map((name) => `\`${name}\``).join(", ")}). Operators: \`eq\` \`ne\`, \`set\` \`unset\` of properties and of times that may be missing, \`contains\` \`startsWith\` \`endsWith\` of strings, \`gt\` \`gte\` \`lt\` \`lte\` of numbers and dates, \`withinDays\` \`olderThanDays\` of dates. A topic is \`subscribed\` if the contact gets it. A contact without a value is \`ne\` to every value, and passes no other comparison. At most ${MAX_DEPTH} levels and ${MAX_CONDITIONS} conditions.`,
   examples: [EXAMPLE],
 });
 const CreateSegment = Type.Object(
@@ -46,7 +39,7 @@ const Counted = Type.Object(
   {
     count: Type.Integer({ description: "Contacts that pass the filter now." }),
     sample: Type.Array(Type.Object({ id: Type.String(), email: Type.String() }), {
-      description: `The newest of them, at most ${SAMPLE}. Empty if the key lacks \`contacts:read\`.`,
+      description: `Those added last, at most ${SAMPLE}. Empty if the key lacks \`contacts:read\`.`,
     }),
   },
   { title: "SegmentCount" },
@@ -102,16 +95,15 @@ function countRoute({ db }: Pick<Store, "db">): Route {
     costly: "content",
     summary: "Count the contacts that pass a filter, and show some",
     description:
-      "The filter need not be saved. A million contacts take half a second to a second and a half, by the number of conditions.",
+      "The filter need not be saved. For a million contacts, each condition takes about a tenth of a second.",
     scope: "audience:read",
     body: Type.Object({ filter: FilterSchema }, { title: "CountSegment" }),
     answers: { 200: Counted },
     async handle({ senderId, principal, body, now }) {
       const filter = await checkedFilter(db, senderId, body.filter, now);
-      const count = await countContacts(db, senderId, filter);
-      if (!allows(principal.scopes, "contacts:read")) return ok({ count, sample: [] });
-      const { rows } = await listContacts(db, senderId, { passes: contactPasses(filter) }, null, SAMPLE);
-      return ok({ count, sample: rows.map(({ id, email }) => ({ id, email })) });
+      const take = allows(principal.scopes, "contacts:read") ? SAMPLE : 0;
+      const { count, last: sample } = await passingContacts(db, senderId, filter, take);
+      return ok({ count, sample });
     },
   });
 }
