@@ -60,6 +60,8 @@ const PAGE = /^\/(\w*)(?:\/(\w+))?$/;
 const ALONE: ReadonlySet<string> = new Set(["/start", "/sign-in"]);
 /** The requests of the sidebar. */
 const SIDEBAR = ["/v1/threads?unread=true&limit=100", "/v1/notices?seen=false&limit=100"];
+/** The requests of every list of threads, next to the list itself. */
+const MAILBOX = ["/v1/inboxes", "/v1/mailbox"];
 /** Home asks for the newest delivered message, and then for that message itself. */
 const DELIVERED = "/v1/emails?status=delivered&direction=outbound&limit=1";
 /** The cookie in which the page keeps the chosen project, after its account. */
@@ -136,9 +138,9 @@ function asked(pathname: string, query: string, now: number): readonly string[] 
     case "settings":
       return query === "view=notices" ? ["/v1/account"] : ["/v1/settings"];
     case "inboxes":
-      return [`/v1/threads?${id === undefined ? "" : `inboxId=${id}&`}limit=50`, "/v1/inboxes"];
+      return [`/v1/threads?${id === undefined ? "" : `inboxId=${id}&`}limit=50`, ...MAILBOX];
     case "threads":
-      return ["/v1/threads?limit=50", "/v1/inboxes", `/v1/threads/${id}`];
+      return ["/v1/threads?limit=50", `/v1/threads/${id}`, ...MAILBOX];
     default:
       return askedOf(section, id, query);
   }

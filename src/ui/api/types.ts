@@ -22,6 +22,9 @@ export type MessageEvent = Schemas["MessageEvent"];
 export type Attempt = Schemas["DeliveryAttempt"];
 export type Explanation = Schemas["Explanation"];
 export type Thread = Schemas["ListedThread"];
+export type ThreadChanges = Schemas["ThreadChanges"];
+/** The labels in use, and the members whom threads can be assigned to. */
+export type Labelling = Schemas["Mailbox"];
 export type Conversation = operations["getThread"]["responses"][200]["content"]["application/json"];
 export type Inbox = Schemas["Inbox"];
 export type ListedSender = Schemas["ListedSender"];

@@ -1,20 +1,38 @@
 import { type ReadonlySignal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import type { ComponentChildren } from "preact";
 import type { Pages } from "../api/pages.ts";
 import { asApiError } from "../api/error.ts";
 import { Confirm } from "../controls/dialog.tsx";
 import { counted } from "../words/amounts.ts";
 import { saveFile } from "../browser/save.ts";
+import { useKey } from "../state/keyboard.ts";
 import { MAX_PICKED, type Picked, withRows } from "../state/picked.ts";
 import { tableText } from "../words/table.ts";
 
 /** Requests of one action that are sent at once. */
 const AT_ONCE = 4;
 
-/** An action on selected rows. */
-export interface BulkAction<Row> {
+/** A button of the bar. */
+interface BulkButton {
   /** A verb: `Archive`. */
   verb: string;
+  /** The key that does the same while rows are selected. */
+  key?: string;
+}
+
+/** An action that asks first what exactly to do. */
+export interface BulkQuestion<Row> extends BulkButton {
+  /** Draws the window that asks. */
+  ask: (props: {
+    rows: readonly Row[];
+    onChosen: (action: BulkAction<Row>) => void;
+    onClose: () => void;
+  }) => ComponentChildren;
+}
+
+/** An action on selected rows. */
+export interface BulkAction<Row> extends BulkButton {
   /** What was done, after a number: `archived`. */
   done: string;
   /** What happens, for the question before it. Absent: nobody is asked. */
@@ -25,6 +43,8 @@ export interface BulkAction<Row> {
   refuses?: (row: Row) => string | null;
   /** Does it. `token` stays the same until it has succeeded, so that a second try has no second effect. */
   run: (row: Row, token: string) => Promise<void>;
+  /** Called at the end with the rows, as they were before, with which it was done. It tells the person. */
+  finished?: (rows: readonly Row[]) => void;
   /** True if rows leave the list by it. */
   leaves?: boolean;
 }
@@ -79,7 +99,7 @@ const SHOWN_FAILURES = 5;
 export interface Bulk<Row> {
   /** The words for a row. */
   nameOf: (row: Row) => string;
-  actions: readonly BulkAction<Row>[];
+  actions: readonly (BulkAction<Row> | BulkQuestion<Row>)[];
   /** The file of an export: its name, and the columns of its table. */
   file: string;
   columns: Readonly<Record<string, (row: Row) => string>>;
@@ -95,21 +115,29 @@ interface BarProps<Row> {
 export function PickBar<Row>({ picks, pages, bulk }: BarProps<Row>) {
   const busy = useSignal(false);
   const outcome = useSignal<Outcome | null>(null);
-  const asked = useSignal<BulkAction<Row> | null>(null);
+  const asked = useSignal<BulkAction<Row> | BulkQuestion<Row> | null>(null);
   const picked = picks.picked.value;
   const start = async (action: BulkAction<Row>) => {
     asked.value = null;
     busy.value = true;
+    const done: Row[] = [];
     outcome.value = await runOn(action, [...picked], bulk.nameOf, (key, row) => {
+      done.push(row);
       picks.drop([key]);
       if (action.leaves === true) pages.drop(row);
     });
     busy.value = false;
+    if (action.finished !== undefined && done.length > 0) action.finished(done);
+    if (action.finished !== undefined && outcome.value.failures.length === 0) outcome.value = null;
     pages.refresh();
   };
-  const choose = (action: BulkAction<Row>) => {
-    if (action.warning === undefined) void start(action);
+  const choose = (action: BulkAction<Row> | BulkQuestion<Row>) => {
+    if (busy.value) return;
+    if ("run" in action && action.warning === undefined) void start(action);
     else asked.value = action;
+  };
+  const close = () => {
+    asked.value = null;
   };
   if (picked.size === 0 && outcome.value === null) return null;
   return (
@@ -123,9 +151,11 @@ export function PickBar<Row>({ picks, pages, bulk }: BarProps<Row>) {
               type="button"
               class="button small"
               disabled={busy.value}
+              title={action.key}
               onClick={() => choose(action)}
             >
               {action.verb}
+              {action.key === undefined ? null : <ActionKey name={action.key} run={() => choose(action)} />}
             </button>
           ))}
           <button
@@ -162,11 +192,23 @@ export function PickBar<Row>({ picks, pages, bulk }: BarProps<Row>) {
           <p key={failure}>{failure}</p>
         ))}
       </div>
-      {asked.value === null ? null : (
-        <Ask action={asked.value} count={picked.size} onStart={start} onClose={() => (asked.value = null)} />
+      {asked.value === null ? null : "ask" in asked.value ? (
+        asked.value.ask({
+          rows: [...picked.values()].map(({ row }) => row),
+          onChosen: (action) => void start(action),
+          onClose: close,
+        })
+      ) : (
+        <Ask action={asked.value} count={picked.size} onStart={start} onClose={close} />
       )}
     </section>
   );
+}
+
+/** Makes the key of an action act on the selected rows, as long as there are some. */
+function ActionKey({ name, run }: { name: string; run: () => void }) {
+  useKey(name, run);
+  return null;
 }
 
 function saveRows<Row>({ file, columns }: Bulk<Row>, rows: readonly Row[]): void {

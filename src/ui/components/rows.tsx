@@ -38,6 +38,8 @@ export function Rows<Row>(props: RowsProps<Row>) {
   const height = useSignal(800);
   const rowPx = useSignal(FIRST_ROW_PX);
   const current = useRef<string | null>(selected);
+  /** Its place among the rows that were drawn last. */
+  const place = useRef(-1);
   const first = Math.floor(top.value / rowPx.value);
   const end = first + Math.ceil(height.value / rowPx.value);
 
@@ -71,6 +73,17 @@ export function Rows<Row>(props: RowsProps<Row>) {
       rowLink(scroller.current, shown)?.focus();
     current.current = shown;
   }, [selected]);
+  // If the current row goes away, such as an archived thread, the next one takes its place.
+  useLayoutEffect(() => {
+    const at = rows.findIndex((row) => keyOf(row) === current.current);
+    const next = rows[Math.min(place.current, rows.length - 1)];
+    if (at >= 0) place.current = at;
+    else if (selected === null && place.current >= 0 && next !== undefined) {
+      current.current = keyOf(next);
+      if (document.activeElement === document.body)
+        requestAnimationFrame(() => rowLink(scroller.current, keyOf(next))?.focus());
+    }
+  }, [rows, selected]);
   useMovable({
     move: (step) => {
       const at = rows.findIndex((row) => keyOf(row) === current.current);

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 import { Problem } from "./problem.tsx";
 import { type Task, useTask } from "./task.ts";
@@ -19,7 +19,8 @@ export function Dialog({ title, onClose, size = "narrow", firm = false, children
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   const typed = useRef(false);
-  useEffect(() => {
+  // Before the page is painted, so that what is typed next goes into it.
+  useLayoutEffect(() => {
     const opener = document.activeElement;
     dialog.current?.showModal();
     return () => {

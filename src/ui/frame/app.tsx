@@ -6,6 +6,7 @@ import { Help } from "./help.tsx";
 import { Page } from "../components/page.tsx";
 import { Problem } from "../controls/problem.tsx";
 import { Sidebar } from "./sidebar.tsx";
+import { Undo } from "./undo.tsx";
 import { SignInPage } from "../pages/sign-in.tsx";
 import { mayOpen, mayVisit, SECTIONS, type Section, sectionOf } from "./routes.ts";
 import { useKey } from "../state/keyboard.ts";
@@ -70,6 +71,7 @@ function Shell({ path }: { path: string }) {
           mayVisit={mayVisit}
         />
       )}
+      <Undo />
       {help.value ? <Help onClose={() => (help.value = false)} /> : null}
     </div>
   );

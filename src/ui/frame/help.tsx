@@ -13,12 +13,21 @@ const GENERAL: readonly Shortcut[] = [
   { keys: "X", does: "Select all rows from the last one" },
   { keys: "Esc", does: "Close the detail or the window" },
   { keys: "c", does: "Compose a message" },
-  { keys: "r", does: "Reply in a conversation" },
-  { keys: "e", does: "Archive a conversation" },
-  { keys: "#", does: "Move a conversation to trash" },
-  { keys: "!", does: "Move a conversation to spam" },
+  { keys: "z", does: "Undo, for ten seconds" },
   { keys: "p", does: "Pause the live tail" },
   { keys: "?", does: "Show this help" },
+];
+
+const THREADS: readonly Shortcut[] = [
+  { keys: "r", does: "Reply" },
+  { keys: "e", does: "Archive" },
+  { keys: "b", does: "Snooze" },
+  { keys: "l", does: "Label" },
+  { keys: "i", does: "Assign" },
+  { keys: "u", does: "Mark as unread" },
+  { keys: "U", does: "Mark selected as read" },
+  { keys: "!", does: "Move to spam" },
+  { keys: "#", does: "Move to trash" },
 ];
 
 /** Every shortcut, and the switch that turns them off. */
@@ -29,6 +38,7 @@ export function Help({ onClose }: { onClose: () => void }) {
       <div class="dialog-body">
         <div class="shortcuts">
           <Shortcuts title="Everywhere" shortcuts={GENERAL} />
+          <Shortcuts title="Conversation, or selected rows" shortcuts={THREADS} />
           <Shortcuts
             title="Go to"
             shortcuts={SECTIONS.filter(mayOpen).map(({ key, name }) => ({ keys: `g ${key}`, does: name }))}

@@ -1,19 +1,22 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { get, patch } from "../../api/client.ts";
+import { get } from "../../api/client.ts";
 import { isSeen, useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
-import type { Conversation as Answer, Thread } from "../../api/types.ts";
+import type { Conversation as Answer, Thread, ThreadChanges } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { useTask } from "../../controls/task.ts";
-import { Icon } from "../../controls/icon.tsx";
 import { Problem } from "../../controls/problem.tsx";
-import { useKey } from "../../state/keyboard.ts";
 import { can } from "../../state/session.ts";
-import { readChanges } from "../../state/unread.ts";
+import { undone } from "../../state/undo.ts";
 import { counted } from "../../words/amounts.ts";
+import { changeThread, EDITS, offerUndoOf, type ThreadEdit } from "./edits.ts";
+import { useMailbox } from "./mailbox.ts";
 import { ThreadMessage } from "./message.tsx";
 import { Reply } from "./reply.tsx";
+import { ThreadActions } from "./thread-actions.tsx";
+import { ThreadMarks } from "./thread-marks.tsx";
 
 /** Minimum time between reloads of the conversation while events arrive, ms. */
 const REFRESH_MS = 150;
@@ -21,8 +24,8 @@ const REFRESH_MS = 150;
 interface ConversationProps {
   id: string;
   onClose: () => void;
-  /** Called when the thread's row in the list has changed. */
-  onChanged: () => void;
+  /** Called when the thread leaves the list that is open. */
+  onLeave: (thread: Thread) => void;
 }
 
 /** Reads a conversation. */
@@ -31,9 +34,9 @@ export function readThread(id: string): Promise<Answer> {
 }
 
 /** A conversation: its messages, oldest first, and the reply. */
-export function Conversation({ id, onClose, onChanged }: ConversationProps) {
-  const path = `/v1/threads/${encodeURIComponent(id)}`;
+export function Conversation({ id, onClose, onLeave }: ConversationProps) {
   const thread = useResource(`thread ${id}`, () => readThread(id));
+  const mailbox = useMailbox().value.value;
   const known = (messageId: string) =>
     thread.value.value?.messages.some((message) => message.id === messageId) === true;
   useLiveReload(
@@ -41,30 +44,30 @@ export function Conversation({ id, onClose, onChanged }: ConversationProps) {
     REFRESH_MS,
     ({ type, messageId }) => type === "inbound_received" || known(messageId),
   );
+  const undos = undone.value;
+  useEffect(() => {
+    if (undos > 0) thread.reload();
+  }, [undos]);
   const task = useTask();
   const found = thread.value.value;
-  const change = (changes: { read?: boolean; archived?: boolean; folder?: "inbox" | "spam" | "trash" }) =>
+  const change = (changes: ThreadChanges) =>
     task.run(async () => {
-      const changed = await patch<Thread>(path, changes);
+      const changed = await changeThread({ id }, changes);
       const current = thread.value.value;
       if (current !== null) thread.set({ ...current, ...changed });
-      readChanges.value++;
-      onChanged();
     });
   const unread = found !== null && !found.read;
   // Marks the shown conversation as read, once per new message.
   useEffect(() => {
     if (unread && can("threads:reply") && isSeen()) void change({ read: true });
   }, [unread, found?.lastInboundAt]);
-  const archive = async () => {
-    if (found !== null && (await change({ archived: !found.archived })) && !found.archived) onClose();
+  const edit = async (made: ThreadEdit) => {
+    if (found === null || !(await change(made.changes(found)))) return;
+    if (made.leaves === true) onLeave(found);
+    if (made.leaves === true || made === EDITS.markUnread) onClose();
+    offerUndoOf(made, [found]);
   };
-  useKey("e", () => void archive());
-  const put = async (folder: "inbox" | "spam" | "trash") => {
-    if (found !== null && can("threads:reply") && (await change({ folder }))) onClose();
-  };
-  useKey("#", () => void put("trash"));
-  useKey("!", () => void put("spam"));
+  const onEdit = can("threads:reply") ? (made: ThreadEdit) => void edit(made) : undefined;
   return (
     <Detail
       name="Conversation"
@@ -72,45 +75,31 @@ export function Conversation({ id, onClose, onChanged }: ConversationProps) {
       busy={thread.loading.value}
       onClose={onClose}
       actions={
-        found === null || !can("threads:reply") ? null : (
-          <>
-            <button
-              type="button"
-              class="button small"
-              onClick={() => void change({ read: false }).then(onClose)}
-            >
-              Mark as unread
-            </button>
-            <button type="button" class="button small" onClick={() => void archive()}>
-              <Icon name="archive" />
-              {found.archived ? "Bring back" : "Archive"}
-            </button>
-            {found.folder === "inbox" ? (
-              <>
-                <button type="button" class="button small" onClick={() => void put("spam")}>
-                  Spam
-                </button>
-                <button type="button" class="button small" onClick={() => void put("trash")}>
-                  Trash
-                </button>
-              </>
-            ) : (
-              <button type="button" class="button small" onClick={() => void put("inbox")}>
-                Move to inbox
-              </button>
-            )}
-          </>
+        found === null || onEdit === undefined ? null : (
+          <ThreadActions thread={found} mailbox={mailbox} onEdit={onEdit} />
         )
       }
     >
       <Problem error={task.error.value} />
       <Problem error={thread.error.value} onRetry={thread.reload} />
-      {found === null ? null : <Messages thread={found} onReplied={thread.reload} />}
+      {found === null ? null : (
+        <Messages
+          thread={found}
+          marks={<ThreadMarks thread={found} mailbox={mailbox} onEdit={onEdit} />}
+          onReplied={thread.reload}
+        />
+      )}
     </Detail>
   );
 }
 
-function Messages({ thread, onReplied }: { thread: Answer; onReplied: () => void }) {
+interface MessagesProps {
+  thread: Answer;
+  marks: ComponentChildren;
+  onReplied: () => void;
+}
+
+function Messages({ thread, marks, onReplied }: MessagesProps) {
   const { subject, messages, messageCount, notes } = thread;
   const end = useRef<HTMLDivElement>(null);
   const count = messages.length;
@@ -125,6 +114,7 @@ function Messages({ thread, onReplied }: { thread: Answer; onReplied: () => void
         <h2 title={subject} dir="auto">
           {subject === "" ? "(no subject)" : subject}
         </h2>
+        {marks}
         {hidden > 0 ? (
           <p class="quiet">
             The last {counted(count, "message")} of {messageCount} are shown.

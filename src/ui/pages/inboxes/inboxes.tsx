@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { get } from "../../api/client.ts";
 import { useLiveReload } from "../../api/live.ts";
 import { usePages } from "../../api/pages.ts";
@@ -10,20 +11,22 @@ import { List } from "../../components/list.tsx";
 import { Pinned } from "../../components/pinned.tsx";
 import { Page } from "../../components/page.tsx";
 import { Problem } from "../../controls/problem.tsx";
-import { Marked } from "../../components/marked.tsx";
 import { WordSearch } from "../../components/word-search.tsx";
-import { RelativeTime } from "../../components/time.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { changedUrl } from "../../state/paths.ts";
 import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
 import { codeContext, suggestedInbox } from "../../state/installation.ts";
 import { can } from "../../state/session.ts";
+import { readChanges } from "../../state/unread.ts";
 import { curlText } from "../../words/code.ts";
-import { threadBulk } from "./bulk.ts";
+import { threadBulk } from "./bulk.tsx";
 import { Conversation, readThread } from "./conversation.tsx";
 import { InboxMenu } from "./inbox-menu.tsx";
 import { NewInbox } from "./new-inbox.tsx";
+import { useMailbox } from "./mailbox.ts";
 import { Simulate } from "./simulate.tsx";
+import { ThreadFilters } from "./thread-filters.tsx";
+import { Cells } from "./thread-row.tsx";
 
 /** Minimum time between reloads of the list while messages arrive, ms. */
 const REFRESH_MS = 150;
@@ -57,10 +60,17 @@ export function InboxesPage({ params }: PageProps) {
     unread: view === "unread" ? true : null,
     archived: view === "archived" ? true : null,
     folder: FOLDERS.has(view) ? view : null,
+    label: query.value.get("label"),
+    assignee: query.value.get("assignee"),
   };
   const inboxes = useResource("inboxes", () => get<{ data: Inbox[] }>("/v1/inboxes"));
   const pages = usePages<Thread>("/v1/threads", filter, orderOf);
   useLiveReload(pages.refresh, REFRESH_MS);
+  const mailbox = useMailbox().value.value;
+  const changed = readChanges.value;
+  useEffect(() => {
+    if (changed > 0) pages.refresh();
+  }, [changed]);
   const list = inboxes.value.value?.data ?? null;
   const chosen = list?.find(({ id }) => id === inboxId);
   const listPath = inboxId === null ? "/inboxes" : `/inboxes/${inboxId}`;
@@ -96,6 +106,7 @@ export function InboxesPage({ params }: PageProps) {
               </li>
             ))}
           </ul>
+          <ThreadFilters mailbox={mailbox} listPath={listPath} />
           {list === null || (inboxId !== null && chosen === undefined) ? null : (
             <InboxMenu key={chosen?.id} inbox={chosen ?? null} onChanged={inboxes.reload} />
           )}
@@ -108,7 +119,7 @@ export function InboxesPage({ params }: PageProps) {
           label="Threads"
           pages={pages}
           columns="columns-threads"
-          heads={["", "With", "Subject", "", "Age"]}
+          heads={["", "With", "Subject", "", "", "Age"]}
           selected={selected}
           keyOf={({ id }) => id}
           hrefOf={({ id }) =>
@@ -119,65 +130,27 @@ export function InboxesPage({ params }: PageProps) {
               senders: null,
             })
           }
-          cells={(thread) => <Cells thread={thread} />}
-          bulk={threadBulk(view)}
+          cells={(thread) => <Cells thread={thread} mailbox={mailbox} />}
+          bulk={threadBulk(view, mailbox)}
           pinned={
             selected === null ? null : (
               <Pinned
                 key={selected}
                 name={`thread ${selected}`}
                 load={() => readThread(selected)}
-                cells={(thread) => <Cells thread={thread} />}
+                cells={(thread) => <Cells thread={thread} mailbox={mailbox} />}
               />
             )
           }
-          empty={<NoThreads inboxes={list} view={view} />}
+          empty={<NoThreads inboxes={list} isFiltered={isFiltered(view)} />}
         />
         {selected === null ? (
           <p class="split-hint quiet">Choose a thread to read and answer it.</p>
         ) : (
-          <Conversation key={selected} id={selected} onClose={close} onChanged={pages.refresh} />
+          <Conversation key={selected} id={selected} onClose={close} onLeave={pages.drop} />
         )}
       </div>
     </Page>
-  );
-}
-
-function Cells({ thread }: { thread: Thread }) {
-  const {
-    read,
-    participants,
-    participantNames,
-    messageCount,
-    subject,
-    preview,
-    hasAttachments,
-    lastMessageAt,
-    highlights,
-  } = thread;
-  const [first = ""] = participants;
-  const name = participantNames[first];
-  return (
-    <>
-      <span class={read ? "read-mark" : "read-mark unread-mark"}>
-        <span class="hidden">{read ? "" : "Unread"}</span>
-      </span>
-      <span class={read ? "cut" : "cut strong"} dir="auto">
-        {name === undefined ? first : <bdi>{name}</bdi>}
-        {name === undefined ? null : <span class="quiet"> {first}</span>}
-        {messageCount > 1 ? <span class="quiet"> {messageCount}</span> : null}
-      </span>
-      <span class="cut subject-cell" dir="auto">
-        <span class={read ? undefined : "strong"}>{subject === "" ? "(no subject)" : subject}</span>
-        {highlights === undefined ? (
-          <span class="quiet"> {preview}</span>
-        ) : (
-          <Marked highlights={highlights} />
-        )}
-      </span>
-      {hasAttachments ? <Icon name="attachment" /> : <span />}
-      <RelativeTime at={lastMessageAt} />
-    </>
   );
 }
 
@@ -243,7 +216,12 @@ function InboxActions({ inboxes, inboxId, onChanged }: ActionsProps) {
   );
 }
 
-function NoThreads({ inboxes, view }: { inboxes: readonly Inbox[] | null; view: string }) {
+/** Returns whether a view or a filter may hide threads. */
+function isFiltered(view: string): boolean {
+  return view !== "open" || ["q", "text", "label", "assignee"].some((name) => query.value.has(name));
+}
+
+function NoThreads({ inboxes, isFiltered }: { inboxes: readonly Inbox[] | null; isFiltered: boolean }) {
   if (inboxes === null) return null;
   if (inboxes.length === 0)
     return (
@@ -258,8 +236,7 @@ function NoThreads({ inboxes, view }: { inboxes: readonly Inbox[] | null; view: 
         An inbox receives mail at an address of your domain and keeps it in threads.
       </EmptyState>
     );
-  if (view !== "open" || query.value.has("q") || query.value.has("text"))
-    return <EmptyState>No thread fits this view.</EmptyState>;
+  if (isFiltered) return <EmptyState>No thread fits this view.</EmptyState>;
   return (
     <EmptyState
       action={

@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
 import { now } from "../../browser/clock.ts";
 import { ViewLinks } from "../../components/views.tsx";
 import { Form, TextField } from "../../controls/form.tsx";
+import { Menu } from "../../controls/menu.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Icon } from "../../controls/icon.tsx";
 import { shownName } from "../../state/installation.ts";
@@ -74,7 +74,6 @@ function dayBefore(): string {
 }
 
 function MoreFilters() {
-  const open = useSignal(false);
   const task = useTask();
   const values = {
     from: useSignal(query.value.get("from") ?? ""),
@@ -87,60 +86,31 @@ function MoreFilters() {
     const changes = Object.entries(values).map(([name, value]) => [name, value.value.trim()]);
     navigate(urlWith(Object.fromEntries(changes), "/messages"));
   };
-  const menu = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
-    if (!open.value) return;
-    const close = ({ target }: Event) => {
-      if (target instanceof Node && menu.current?.contains(target) === true) return;
-      open.value = false;
-    };
-    document.addEventListener("pointerdown", close);
-    return () => document.removeEventListener("pointerdown", close);
-  }, [open.value]);
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Escape" || !open.value) return;
-    // It would also close the detail.
-    event.stopPropagation();
-    open.value = false;
-    menu.current?.querySelector("summary")?.focus();
-  };
   return (
-    <details
-      class="menu"
-      ref={menu}
-      onKeyDown={onKeyDown}
-      open={open.value}
-      onToggle={(event) => (open.value = event.currentTarget.open)}
-    >
-      <summary class="button small">
-        Filter
-        <Icon name="down" />
-      </summary>
-      <div class="menu-box form">
-        <Form class="form" task={task} onSubmit={apply}>
-          {DETAILS.map(({ name, label, placeholder }) => (
-            <TextField
-              key={name}
-              label={label}
-              name={name}
-              value={values[name]}
-              placeholder={placeholder}
-              type={DAYS.has(name) ? "date" : "text"}
-            />
-          ))}
-          <button type="submit" class="button primary">
-            Filter messages
-          </button>
-          <button
-            type="button"
-            class="button"
-            onClick={() => navigate(urlWith({ after: dayBefore(), before: null }, "/messages"))}
-          >
-            Last 24 hours
-          </button>
-        </Form>
-        <SavedFilters />
-      </div>
-    </details>
+    <Menu label="Filter" kind="form">
+      <Form class="form" task={task} onSubmit={apply}>
+        {DETAILS.map(({ name, label, placeholder }) => (
+          <TextField
+            key={name}
+            label={label}
+            name={name}
+            value={values[name]}
+            placeholder={placeholder}
+            type={DAYS.has(name) ? "date" : "text"}
+          />
+        ))}
+        <button type="submit" class="button primary">
+          Filter messages
+        </button>
+        <button
+          type="button"
+          class="button"
+          onClick={() => navigate(urlWith({ after: dayBefore(), before: null }, "/messages"))}
+        >
+          Last 24 hours
+        </button>
+      </Form>
+      <SavedFilters />
+    </Menu>
   );
 }

@@ -1,0 +1,30 @@
+import { useEffect } from "preact/hooks";
+import { get } from "../../api/client.ts";
+import { type Resource, useResource } from "../../api/resource.ts";
+import type { Labelling } from "../../api/types.ts";
+import { me } from "../../state/session.ts";
+import { readChanges } from "../../state/unread.ts";
+
+/** The labels in use, and the members whom threads can be assigned to. */
+export function useMailbox(): Resource<Labelling> {
+  const mailbox = useResource("mailbox", () => get<Labelling>("/v1/mailbox"));
+  const changed = readChanges.value;
+  useEffect(() => {
+    if (changed > 0) mailbox.reload();
+  }, [changed]);
+  return mailbox;
+}
+
+/** Returns the members, the reader first. */
+export function membersOf(mailbox: Labelling | null): Labelling["members"] {
+  const own = me.value?.key.id ?? null;
+  const members = mailbox?.members ?? [];
+  return [...members.filter(({ id }) => id === own), ...members.filter(({ id }) => id !== own)];
+}
+
+/** Returns how a list names a member: `me`, or the address without its domain. */
+export function memberName(mailbox: Labelling | null, id: string): string {
+  if (id === me.value?.key.id) return "me";
+  const email = mailbox?.members.find((member) => member.id === id)?.email;
+  return email?.split("@")[0] ?? "someone";
+}
