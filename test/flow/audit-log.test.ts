@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/core/time/units.ts";
-import { until } from "../support/poll.ts";
-import { shiftedClock } from "../support/shifted-clock.ts";
+import { turnUntil, shiftedClock } from "../support/shifted-clock.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
 const FROM = { email: "hello@shop.test" };
@@ -178,6 +177,6 @@ describe("the list", () => {
     const before = (await entries()).length;
     expect(before).toBeGreaterThan(0);
     clock.shift(366 * DAY_MS);
-    await until(async () => (await entries("&action=template.create")).length === 0);
+    await turnUntil(clock, async () => (await entries("&action=template.create")).length === 0);
   });
 });

@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS } from "../../src/core/time/units.ts";
 import { MESSAGES_PER_WRITE } from "../../src/flows/sweep/delete-now.ts";
 import { until } from "../support/poll.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
-import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
+import { turnUntil, type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 
 setDefaultTimeout(60_000);
 
@@ -122,7 +122,7 @@ describe("content that a send does not keep", () => {
   test("goes once every recipient is final, and the record stays", async () => {
     const file = { filename: "a.txt", content: "YQ==" };
     const id = await delivered({ keepContent: false, text: "A secret code", attachments: [file] });
-    await until(async () => (await get(`/v1/emails/${id}`)).body.text === null);
+    await turnUntil(clock, async () => (await get(`/v1/emails/${id}`)).body.text === null);
     const record = (await get(`/v1/emails/${id}`)).body;
     expect(record).toMatchObject({ status: "delivered", subject: "Hi" });
     expect((await get(`/v1/emails/${id}/raw`)).status).toBe(404);
@@ -135,7 +135,7 @@ describe("content that a send does not keep", () => {
     await delivered({ keepContent: false });
     expect((await get(`/v1/emails/${id}`)).body.text).toBe("x");
     await service.call("POST", `/v1/emails/${id}/cancel`);
-    await until(async () => (await get(`/v1/emails/${id}`)).body.text === null);
+    await turnUntil(clock, async () => (await get(`/v1/emails/${id}`)).body.text === null);
   });
 });
 
@@ -153,9 +153,9 @@ describe("the retention of a project", () => {
     const changed = await sender("PATCH", { retention: { contentDays: 2 } });
     expect(changed.body.retention).toEqual({ contentDays: 2, eventDays: null });
     clock.shift(3 * DAY_MS);
-    await until(async () => (await get(`/v1/emails/${id}`)).body.text === null);
+    await turnUntil(clock, async () => (await get(`/v1/emails/${id}`)).body.text === null);
     await sender("PATCH", { retention: { contentDays: null, eventDays: 2 } });
-    await until(async () => (await get(`/v1/emails/${id}`)).status === 404);
+    await turnUntil(clock, async () => (await get(`/v1/emails/${id}`)).status === 404);
     await sender("PATCH", { retention: { eventDays: null } });
   });
 

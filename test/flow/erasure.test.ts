@@ -9,7 +9,7 @@ import { deliver } from "../support/mail-in.ts";
 import { until } from "../support/poll.ts";
 import { S3_BUCKET, S3_KEYS, type S3Server, startS3 } from "../support/s3-server.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
-import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
+import { turnUntil, type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 import { idIn, submit } from "../support/submit.ts";
 
 setDefaultTimeout(120_000);
@@ -82,13 +82,13 @@ async function importFile(key: string, file: string): Promise<string> {
     body: file,
   });
   const { id } = (await response.json()) as { id: string };
-  await until(async () => (await get(`/v1/imports/${id}`)).body.status === "done");
+  await turnUntil(clock, async () => (await get(`/v1/imports/${id}`)).body.status === "done");
   return id;
 }
 
 /** Waits for the end of an erasure, and lets the time pass in which it waits. */
 async function done(id: string): Promise<Record<string, number>> {
-  await until(async () => (await get(`/v1/erasures/${id}`)).body.status === "done");
+  await turnUntil(clock, async () => (await get(`/v1/erasures/${id}`)).body.status === "done");
   return (await get(`/v1/erasures/${id}`)).body.counts;
 }
 
@@ -198,14 +198,14 @@ async function writeEverywhere(): Promise<void> {
   await post("/v1/drafts", { threadId, text: "Dear Quillfeather" }, { "idempotency-key": "d1" });
   await post("/v1/drafts", { to: ZOE, text: "quill-secret" }, { "idempotency-key": "d2" });
   await post("/v1/drafts", { to: "ben@other.example", text: `About ${ZOE}.` });
-  await until(async () => (await get(`/v1/emails?q=quillfeather`)).body.data.length > 3);
+  await turnUntil(clock, async () => (await get(`/v1/emails?q=quillfeather`)).body.data.length > 3);
 }
 
 describe("erasing an address", () => {
   test("leaves none of its octets in the database, its WAL, the index and the object store", async () => {
     await writeEverywhere();
     clock.shift(MOVED_AFTER_MS + HOUR_MS);
-    await until(async () => s3.objects.size > 0);
+    await turnUntil(clock, async () => s3.objects.size > 0);
     expect(await found()).toEqual(OCTETS);
     const known = await exported(ZOE.toUpperCase());
     expect(Object.keys(known)).toEqual([
@@ -272,7 +272,7 @@ describe("erasing an address", () => {
     await service.app.db.write([
       { sql: "UPDATE imports SET status = 'running' WHERE id = 'imp_waits'", args: [] },
     ]);
-    await until(async () => (await get("/v1/imports/imp_waits")).body.status === "done");
+    await turnUntil(clock, async () => (await get("/v1/imports/imp_waits")).body.status === "done");
     const left = (await get("/v1/imports/imp_waits/rows")).body.data;
     expect(left.map(({ email }: { email: string }) => email)).toEqual(["kim@person.example"]);
     expect((await get("/v1/contacts?q=wanda@person.example")).body.data).toEqual([]);
@@ -319,7 +319,7 @@ describe("erasing an address", () => {
     clock.shift(HOUR_MS);
     const whole = async () =>
       (await service.call("GET", `/v1/erasures/${id}`, undefined, { key: service.accountKey })).body;
-    await until(async () => (await whole()).status === "done");
+    await turnUntil(clock, async () => (await whole()).status === "done");
     expect((await whole()).counts.messages).toBe(1);
     expect(await service.app.db.first<{ entries: number }>(plain)).toEqual({ entries: 0 });
     expect((await get(`/v1/emails/${waiting}`)).status).toBe(404);

@@ -7,7 +7,7 @@ import { MAX_FILE_BYTES } from "../../src/http/routes/imports.ts";
 import { Postrider } from "../../sdk/src/index.ts";
 import { until } from "../support/poll.ts";
 import { type ApiAnswer, startService, type TestService } from "../support/service.ts";
-import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
+import { turnUntil, type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 
 setDefaultTimeout(90_000);
 
@@ -65,7 +65,7 @@ const preview = (key: string, kind: Kind, file: File, type = CSV) =>
 
 async function done(key: string, id: string): Promise<ApiAnswer["body"]> {
   const read = async () => (await service.call("GET", `/v1/imports/${id}`, undefined, { key })).body;
-  await until(async () => (await read()).status === "done");
+  await turnUntil(clock, async () => (await read()).status === "done");
   return read();
 }
 
@@ -194,7 +194,8 @@ describe("importing contacts", () => {
     await service.call("POST", "/v1/suppressions", { email: sue }, { key });
     for (const email of [una, sue]) {
       const { id } = (await service.call("POST", "/v1/erasures", { email }, { key })).body;
-      await until(
+      await turnUntil(
+        clock,
         async () =>
           (await service.call("GET", `/v1/erasures/${id}`, undefined, { key })).body.status === "done",
       );
@@ -478,7 +479,8 @@ describe("a file that cannot be imported", () => {
     const { status } = await upload(key, "contacts", `email,x\n${rows}last@x.test,"open`);
     expect(status).toBe(422);
     expect(await list(key, "contacts")).toEqual([]);
-    await until(
+    await turnUntil(
+      clock,
       async () => (await service.app.db.first("SELECT 1 FROM imports WHERE status = 'dropped'")) === null,
     );
   });
@@ -573,8 +575,8 @@ describe("uploads", () => {
     expect(await client.contacts.import(lines, { preview: "1" })).toMatchObject(counts(1, 0, 0, 1));
     const { id } = await client.contacts.import('{"email":"a@x.test"}');
     const entries = await client.suppressions.import("b@x.test\n", { reason: "complaint" });
-    await until(async () => (await client.imports.get(entries.id)).status === "done");
-    await until(async () => (await client.imports.get(id)).status === "done");
+    await turnUntil(clock, async () => (await client.imports.get(entries.id)).status === "done");
+    await turnUntil(clock, async () => (await client.imports.get(id)).status === "done");
     const outcomes: string[] = [];
     for await (const { row, outcome } of client.imports.rows(id)) outcomes.push(`${row} ${outcome}`);
     expect(outcomes).toEqual(["1 created"]);
@@ -603,10 +605,12 @@ describe("uploads", () => {
     const key = await project();
     const { id } = await imported(key, "contacts", "email\na@x.test\n");
     clock.shift(IMPORT_DAYS * DAY_MS + 1);
-    await until(
+    await turnUntil(
+      clock,
       async () => (await service.call("GET", `/v1/imports/${id}`, undefined, { key })).status === 404,
     );
-    await until(
+    await turnUntil(
+      clock,
       async () =>
         (await service.app.db.first("SELECT 1 FROM import_parts WHERE import_id = ?", [id])) === null,
     );

@@ -6,9 +6,8 @@ import {
   MAX_SNOOZE_MS,
 } from "../../src/core/messages/mailbox.ts";
 import { HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
-import { until } from "../support/poll.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
-import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
+import { turnUntil, type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 
 setDefaultTimeout(60_000);
 
@@ -138,11 +137,11 @@ describe("the folder of a thread", () => {
     const woken = await arrived();
     await change(woken.threadId, { snoozedUntil: at(MINUTE_MS) });
     clock.shift(2 * MINUTE_MS);
-    await until(async () => (await thread(woken.threadId)).folder === "inbox");
+    await turnUntil(clock, async () => (await thread(woken.threadId)).folder === "inbox");
     expect((await thread(trash.threadId)).folder).toBe("trash");
     clock.shift(HOUR_MS);
     for (const { threadId, messageId } of [spam, trash]) {
-      await until(async () => (await call("GET", `/v1/threads/${threadId}`)).status === 404);
+      await turnUntil(clock, async () => (await call("GET", `/v1/threads/${threadId}`)).status === 404);
       expect((await call("GET", `/v1/emails/${messageId}`)).status).toBe(404);
     }
     expect((await thread(kept.threadId)).folder).toBe("inbox");
@@ -163,7 +162,7 @@ describe("the folder of a thread", () => {
       expect.arrayContaining([threadId]),
     ]);
     clock.shift(HOUR_MS + MINUTE_MS);
-    await until(async () => (await thread(threadId)).folder === "inbox");
+    await turnUntil(clock, async () => (await thread(threadId)).folder === "inbox");
     expect(await thread(threadId)).toMatchObject({ read: false, snoozedUntil: null });
   });
 

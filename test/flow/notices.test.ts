@@ -6,9 +6,8 @@ import { DAY_MS } from "../../src/core/time/units.ts";
 import { LOOK_PAUSE_MS } from "../../src/flows/notices/watch.ts";
 import { utcDay } from "../../src/store/projects/usage.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
-import { until } from "../support/poll.ts";
 import { OWNER, startService, type TestService, verifiedDomain } from "../support/service.ts";
-import { shiftedClock } from "../support/shifted-clock.ts";
+import { turnUntil, shiftedClock } from "../support/shifted-clock.ts";
 
 setDefaultTimeout(60_000);
 
@@ -55,7 +54,7 @@ async function notices(kind: NoticeKind, key = service.accountKey): Promise<Show
 /** Lets the chore look at the facts. */
 async function look(isSo: () => Promise<boolean>): Promise<void> {
   clock.shift(LOOK_PAUSE_MS);
-  await until(isSo);
+  await turnUntil(clock, isSo);
 }
 const isOpen = (kind: NoticeKind) => async () =>
   (await notices(kind)).some(({ endedAt }) => endedAt === null);
@@ -209,7 +208,7 @@ describe("a fact that needs people", () => {
       const [notice] = await notices(kind);
       expect(notice?.subject).toBe(subject);
       const words = kind.replaceAll("_", " ").slice(1);
-      await until(async () => (await mails(`${words}: ${subject}`)).length > 0);
+      await turnUntil(clock, async () => (await mails(`${words}: ${subject}`)).length > 0);
       await end();
       await look(isOver(kind));
       // Once more on the same day: it is in the list again, and not mailed.
@@ -225,11 +224,11 @@ describe("a fact that needs people", () => {
     for (const free of [1e9, 50e9, 1e9]) {
       space.free = free;
       await look(free === 1e9 ? isOpen("disk_low") : isOver("disk_low"));
-      if (free === 1e9) await until(async () => (await count()) > 0);
+      if (free === 1e9) await turnUntil(clock, async () => (await count()) > 0);
     }
     expect(await count()).toBe(1);
     clock.shift(DAY_MS);
-    await until(async () => (await count()) === 2);
+    await turnUntil(clock, async () => (await count()) === 2);
     space.free = 50e9;
     await look(isOver("disk_low"));
   });
@@ -240,7 +239,7 @@ async function raiseMigration(version: string): Promise<void> {
   const left = { version, error: "no room", step: 999 };
   writeFileSync(join(service.folder, "migration-failed.json"), JSON.stringify(left));
   clock.shift(LOOK_PAUSE_MS);
-  await until(async () => {
+  await turnUntil(clock, async () => {
     const sql = "SELECT 1 FROM notices WHERE subject_id = ? AND mailed_at IS NOT NULL";
     return (await service.app.db.first(sql, [version])) !== null;
   });
@@ -273,7 +272,7 @@ describe("who gets notices", () => {
     await raiseMigration("1.0.4");
     await run("UPDATE senders SET suspended_at = NULL WHERE id IN (SELECT value FROM json_each(?))", ids);
     // It comes with the notices of the suspensions.
-    await until(async () => (await statuses("notices from Postrider")).includes("delivered"));
+    await turnUntil(clock, async () => (await statuses("notices from Postrider")).includes("delivered"));
   });
 
   test("a webhook gets a notice, signed with the secret that was shown once, and no event of a message", async () => {
@@ -294,7 +293,7 @@ describe("who gets notices", () => {
       off: [],
     });
     await raiseMigration("1.0.5");
-    await until(async () => bodies.some(({ data }) => data.notice.subject === "1.0.5"));
+    await turnUntil(clock, async () => bodies.some(({ data }) => data.notice.subject === "1.0.5"));
     expect(new Set(bodies.map(({ type }) => type))).toEqual(new Set(["notice"]));
     await wide("PATCH", "/v1/account", { notices: { webhook: null, to: null } });
     expect((await wide("GET", "/v1/account")).body.notices).toMatchObject({ to: [OWNER], webhook: null });
@@ -365,7 +364,7 @@ describe("the filters of the list", () => {
       true,
     ]);
     const { body } = await service.call("POST", "/v1/erasures", { email: "seen@one.test" });
-    await until(async () => (await mails(`done: ${body.id}`)).length === 1);
+    await turnUntil(clock, async () => (await mails(`done: ${body.id}`)).length === 1);
     const once = (await notices("erasure_done")).find(({ subject }) => subject === body.id)?.id;
     expect(await ids("seen=false")).toContain(once);
     await wide("PATCH", `/v1/notices/${once}`, { seen: true });
@@ -396,7 +395,7 @@ describe("the link of an approval", () => {
     };
     const { status, body } = await service.call("POST", "/v1/emails", mail, { key: secret });
     expect(status).toBe(202);
-    await until(async () => (await mails(`waiting: ${body.id}`)).length > 0);
+    await turnUntil(clock, async () => (await mails(`waiting: ${body.id}`)).length > 0);
     const [sent] = await mails(`waiting: ${body.id}`);
     const link = /\/a\/[\w-]+/.exec(await textOf(sent?.id ?? ""))?.[0] ?? "";
     expect(link).not.toBe("");
@@ -451,7 +450,7 @@ describe("the link of an approval", () => {
 
 test("the end of an erasure is a notice that ends as it begins, without the address", async () => {
   const { body } = await service.call("POST", "/v1/erasures", { email: "gone@one.test" });
-  await until(async () => (await mails(`done: ${body.id}`)).length === 1);
+  await turnUntil(clock, async () => (await mails(`done: ${body.id}`)).length === 1);
   const [notice] = await notices("erasure_done");
   expect(notice).toMatchObject({ subject: body.id, endedAt: expect.any(String) });
   expect(JSON.stringify(notice)).not.toContain("gone@one.test");

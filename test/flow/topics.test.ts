@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { MAX_TOPICS } from "../../src/core/audience/topics.ts";
 import { HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
-import { until } from "../support/poll.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
-import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
+import { turnUntil, type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 
 setDefaultTimeout(60_000);
 
@@ -165,7 +164,7 @@ describe("leaving a topic", () => {
   test("an address that left a topic and was erased is unsubscribed when it comes back", async () => {
     await contact({ [news]: "unsubscribed" });
     const { id } = (await call("POST", "/v1/erasures", { email: reader })).body;
-    await until(async () => (await call("GET", `/v1/erasures/${id}`)).body.status === "done");
+    await turnUntil(clock, async () => (await call("GET", `/v1/erasures/${id}`)).body.status === "done");
     await contact({});
     expect(await contactNow()).toMatchObject({ subscribed: false, topics: {} });
   });
@@ -276,7 +275,10 @@ describe("/v1/topics", () => {
     expect((await call("DELETE", path)).status).toBe(204);
     expect((await call("GET", path)).status).toBe(404);
     clock.shift(2 * MINUTE_MS);
-    await until(async () => Object.keys((await call("GET", `/v1/contacts/${id}`)).body.topics).length === 0);
+    await turnUntil(
+      clock,
+      async () => Object.keys((await call("GET", `/v1/contacts/${id}`)).body.topics).length === 0,
+    );
   });
 
   test("a project has at most 50 topics", async () => {

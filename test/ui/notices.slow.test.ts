@@ -5,7 +5,7 @@ import { brokenPages } from "../support/axe.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { until } from "../support/poll.ts";
 import { OWNER, startService } from "../support/service.ts";
-import { shiftedClock } from "../support/shifted-clock.ts";
+import { turnUntil, shiftedClock } from "../support/shifted-clock.ts";
 import { NO_FAULTS } from "../support/browser.ts";
 import { browserTest, dashboard, WIDE } from "../support/dashboard.ts";
 
@@ -29,7 +29,7 @@ const open = async (kind: string) =>
   );
 const raised = async (kind: string) => {
   clock.shift(LOOK_PAUSE_MS);
-  await until(async () => (await open(kind)).length > 0);
+  await turnUntil(clock, async () => (await open(kind)).length > 0);
 };
 
 const ui = dashboard({
@@ -118,7 +118,7 @@ describe("the bell", () => {
       .first()
       .waitFor();
     clock.shift(LOOK_PAUSE_MS);
-    await until(async () => (await open("disk_low")).length === 0);
+    await turnUntil(clock, async () => (await open("disk_low")).length === 0);
     await go("/notices");
     await ui.page.locator(".row", { hasText: "The disk is nearly full" }).getByText("Over").waitFor();
   });
