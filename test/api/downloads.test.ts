@@ -28,6 +28,8 @@ let port: number;
 let sockets: Socket[];
 /** Records that have been read. */
 let reads = 0;
+/** Ends the requests of a test whose answers it has not read to the end. The server would wait for them when it stops. */
+let leaves: AbortController;
 
 function download(): Route[] {
   const handOut = createDownloads(clock);
@@ -105,16 +107,23 @@ function download(): Route[] {
 beforeEach(async () => {
   clock = manualClock();
   sockets = [];
+  leaves = new AbortController();
   api = await testApi({ routes: download, http: { clock } });
   port = (await api.http.start()).port;
 });
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
+  leaves.abort();
   await api.close();
 });
 
-const get = (key: string, octets: number) =>
-  fetch(`http://127.0.0.1:${port}/v1/download/${octets}`, { headers: { authorization: `Bearer ${key}` } });
+/** Requests a path. An empty key sends none. */
+function ask(path: string, key: string, method = "GET"): Promise<Response> {
+  const headers: Record<string, string> = key === "" ? {} : { authorization: `Bearer ${key}` };
+  return fetch(`http://127.0.0.1:${port}${path}`, { method, headers, signal: leaves.signal });
+}
+
+const get = (key: string, octets: number) => ask(`/v1/download/${octets}`, key);
 
 /** A client that requests that much and reads only the beginning. */
 async function slow(key: string, path = `/v1/download/${SIZE}`, method = "GET"): Promise<Socket> {
@@ -175,9 +184,7 @@ describe("large downloads", () => {
 
   test("a large download that is never read, as for HEAD, frees its memory in time", async () => {
     const { a } = api.acme;
-    const headers = { authorization: `Bearer ${a.key}` };
-    for (let count = 0; count < AT_A_TIME; count++)
-      await fetch(`http://127.0.0.1:${port}/v1/download/${SIZE}`, { method: "HEAD", headers });
+    for (let count = 0; count < AT_A_TIME; count++) await ask(`/v1/download/${SIZE}`, a.key, "HEAD");
     clock.advance(BODY_BASE_MS);
     await until(() => clock.pending() === 0);
     expect((await get(a.key, SIZE)).status).toBe(200);
@@ -185,8 +192,7 @@ describe("large downloads", () => {
 });
 
 describe("large JSON answers", () => {
-  const record = (key: string, chars: number) =>
-    fetch(`http://127.0.0.1:${port}/v1/record/${chars}`, { headers: { authorization: `Bearer ${key}` } });
+  const record = (key: string, chars: number) => ask(`/v1/record/${chars}`, key);
 
   test.each([(READ_BEFORE - AROUND) / 2, READ_BEFORE / 2, LETTERS.length])(
     "of a text of %p letters arrive complete, and leave nothing behind",
@@ -199,8 +205,7 @@ describe("large JSON answers", () => {
     },
   );
 
-  const expected = (key: string, chars: number) =>
-    fetch(`http://127.0.0.1:${port}/v1/expected/${chars}`, { headers: { authorization: `Bearer ${key}` } });
+  const expected = (key: string, chars: number) => ask(`/v1/expected/${chars}`, key);
 
   test("large JSON answers that would exceed the limit are refused before they are read", async () => {
     reads = 0;
@@ -240,11 +245,7 @@ describe("large JSON answers", () => {
 
   test("large JSON answers to a change are sent without room too, and are cut when their time is over", async () => {
     const { key } = api.acme.a;
-    const post = (path: string) =>
-      fetch(`http://127.0.0.1:${port}/v1/${path}`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${key}` },
-      });
+    const post = (path: string) => ask(`/v1/${path}`, key, "POST");
     const fit = Math.floor(LARGE_ANSWER_LIMITS.perOwner / (SIZE + AROUND));
     for (let count = 0; count <= fit; count++) await slow(key, "/v1/changes", "POST");
     expect((await post("changes")).status).toBe(200);
@@ -258,7 +259,7 @@ describe("large JSON answers", () => {
 
   test.each(["text", "bytes"])("of %s without a key share one limit and have their time", async (kind) => {
     const path = `/open/${kind}`;
-    const get = () => fetch(`http://127.0.0.1:${port}${path}`);
+    const get = () => ask(path, "");
     expect((await (await get()).bytes()).length).toBe(SIZE);
     for (let count = 0; count < AT_A_TIME; count++) await slow("", path);
     expect((await get()).status).toBe(503);
