@@ -63,9 +63,9 @@ export async function startRole(
       if (name === "stdout" && said.stdout.includes("Postrider is running.")) resolve();
     }
   };
-  void drain(child.stdout, "stdout");
-  void drain(child.stderr, "stderr");
-  const ended = child.exited.then((code) => {
+  const drained = Promise.all([drain(child.stdout, "stdout"), drain(child.stderr, "stderr")]);
+  const ended = child.exited.then(async (code) => {
+    await drained;
     throw new Error(`a process of ROLES=${env.ROLES ?? ""} ended with ${code}: ${said.stderr}`);
   });
   // Once it runs, the test handles its end.
