@@ -314,7 +314,7 @@ describe("who gets notices", () => {
     const said = `The webhook for notices at ${new URL(url).host} was disabled: the endpoint answered 410 Gone. It gets none.`;
     const [notice] = await notices("webhook_disabled");
     expect([notice?.message, notice?.senderId]).toEqual([said, null]);
-    await until(async () => {
+    await turnUntil(clock, async () => {
       const texts = await Promise.all((await mails("ebhook disabled")).map(({ id }) => textOf(id)));
       return texts.some((text) => text.includes(said) && text.includes("/settings?view=notices"));
     });
@@ -323,7 +323,7 @@ describe("who gets notices", () => {
     await look(isOver("webhook_disabled"));
     const before = pushed.length;
     await raiseMigration("1.0.7");
-    await until(async () => pushed.length > before);
+    await turnUntil(clock, async () => pushed.length > before);
     expect(pushed).not.toContain("webhook_disabled");
     await wide("PATCH", "/v1/account", { notices: { webhook: null } });
   });
