@@ -159,7 +159,7 @@ interface TextAreaProps {
   label: string;
   labelHidden?: boolean;
   name: string;
-  value: Signal<string>;
+  value: FieldValue;
   hint?: ComponentChildren;
   rows?: number;
   /** Shows code in a monospace font. */

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { get } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Page, Template } from "../../api/types.ts";
-import { Field, SelectField, TextArea } from "../../controls/form.tsx";
+import { Field, type FieldValue, SelectField, TextArea } from "../../controls/form.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { can } from "../../state/session.ts";
 import { fieldOf, parseData, withField } from "../../words/sample-data.ts";
@@ -14,11 +14,11 @@ const OFFERED = 100;
 const MAX_FIELDS = 30;
 
 /** Chooses the template that makes the body. Nothing if the project has none. */
-export function TemplateChoice({ templateId }: { templateId: Signal<string> }) {
+export function TemplateChoice({ templateId }: { templateId: FieldValue }) {
   return can("templates:read") ? <Choice templateId={templateId} /> : null;
 }
 
-function Choice({ templateId }: { templateId: Signal<string> }) {
+function Choice({ templateId }: { templateId: FieldValue }) {
   const list = useResource("templates to send", () =>
     get<Page<Template>>("/v1/templates", { limit: OFFERED }),
   );

@@ -1,15 +1,13 @@
-import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { patch } from "../../api/client.ts";
 import type { Template } from "../../api/types.ts";
 import { Form, TextArea, TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Tabs } from "../../components/tabs.tsx";
-import { unsent } from "../../state/draft.ts";
+import { unsaved, useUnsaved } from "../../state/unsaved.ts";
 import { can } from "../../state/session.ts";
 import { sampleData, withMissing } from "../../words/sample-data.ts";
 import { Rendering } from "./rendering.tsx";
-import type { Source } from "./source.ts";
 
 interface EditorProps {
   template: Template;
@@ -22,33 +20,23 @@ export function Editor({ template, path, onSaved }: EditorProps) {
   const task = useTask();
   const tab = useSignal(template.html === null ? "text" : "html");
   const draftName = `template ${template.id}`;
-  const kept: Partial<Record<"name" | "subject" | "html" | "text", string>> = JSON.parse(
-    unsent.get(draftName) ?? "{}",
-  );
-  const source: Source = {
-    name: useSignal(kept.name ?? template.name),
-    subject: useSignal(kept.subject ?? template.subject),
-    html: useSignal(kept.html ?? template.html ?? ""),
-    text: useSignal(kept.text ?? template.text ?? ""),
-    data: useSignal(JSON.stringify(sampleData(template.variables), null, 2)),
-  };
-  const { name, subject, html, text, data } = source;
+  const kept = unsaved<"name" | "subject" | "html" | "text">(draftName);
+  const name = useSignal(kept.name ?? template.name);
+  const subject = useSignal(kept.subject ?? template.subject);
+  const html = useSignal(kept.html ?? template.html ?? "");
+  const text = useSignal(kept.text ?? template.text ?? "");
+  const data = useSignal(JSON.stringify(sampleData(template.variables), null, 2));
   const changed =
     name.value !== template.name ||
     subject.value !== template.subject ||
     html.value !== (template.html ?? "") ||
     text.value !== (template.text ?? "");
-  useEffect(() => {
-    if (!changed) return void unsent.delete(draftName);
-    const parts = { name: name.value, subject: subject.value, html: html.value, text: text.value };
-    unsent.set(draftName, JSON.stringify(parts));
-  }, [draftName, changed, name.value, subject.value, html.value, text.value]);
-  useEffect(() => {
-    // The browser asks before it leaves the app.
-    const onLeave = (event: Event) => event.preventDefault();
-    if (changed) addEventListener("beforeunload", onLeave);
-    return () => removeEventListener("beforeunload", onLeave);
-  }, [changed]);
+  useUnsaved(draftName, changed, {
+    name: name.value,
+    subject: subject.value,
+    html: html.value,
+    text: text.value,
+  });
   const save = async () => {
     const orNull = (part: string) => (part === "" ? null : part);
     const body = {
@@ -105,7 +93,13 @@ export function Editor({ template, path, onSaved }: EditorProps) {
           </footer>
         ) : null}
       </Form>
-      <Rendering source={source} onMissing={addMissing} />
+      <Rendering
+        subject={subject.value}
+        html={html.value}
+        text={text.value}
+        data={data.value}
+        onMissing={addMissing}
+      />
     </div>
   );
 }

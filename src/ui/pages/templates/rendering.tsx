@@ -7,7 +7,6 @@ import { after } from "../../browser/clock.ts";
 import { PagePreview } from "../../components/preview.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { parseData } from "../../words/sample-data.ts";
-import type { Source } from "./source.ts";
 
 /** The template is rendered after a pause in typing of this length. */
 const PAUSE_MS = 250;
@@ -18,26 +17,29 @@ interface Shown extends Rendered {
 }
 
 interface RenderingProps {
-  source: Source;
-  /** Adds variables to the data. */
-  onMissing: (missing: readonly string[]) => void;
+  subject: string;
+  html: string;
+  text: string;
+  /** JSON that fills it. */
+  data: string;
+  /** Adds variables to the data. Absent: there is no place for them. */
+  onMissing?: (missing: readonly string[]) => void;
 }
 
 /** The template filled with the data, as a recipient sees it. */
-export function Rendering({ source, onMissing }: RenderingProps) {
-  const { subject, html, text, data } = source;
+export function Rendering({ subject, html, text, data, onMissing }: RenderingProps) {
   const shown = useSignal<Shown | null>(null);
   const error = useSignal<ApiError | null>(null);
-  const parsed = parseData(data.value);
+  const parsed = parseData(data);
   useEffect(() => {
     if (parsed === null) return;
     let current = true;
     const cancel = after(shown.peek() === null ? 0 : PAUSE_MS, async () => {
       try {
         const next = await render({
-          subject: subject.value,
-          html: html.value === "" ? null : html.value,
-          text: text.value === "" ? null : text.value,
+          subject,
+          html: html === "" ? null : html,
+          text: text === "" ? null : text,
           data: parsed,
         });
         if (!current) return;
@@ -51,7 +53,7 @@ export function Rendering({ source, onMissing }: RenderingProps) {
       current = false;
       cancel();
     };
-  }, [subject.value, html.value, text.value, data.value]);
+  }, [subject, html, text, data]);
   const found = shown.value;
   return (
     <section class="rendering" aria-label="Preview">
@@ -68,9 +70,11 @@ export function Rendering({ source, onMissing }: RenderingProps) {
                   {name}
                 </code>
               ))}
-              <button type="button" class="button small" onClick={() => onMissing(found.missing)}>
-                Add to the data
-              </button>
+              {onMissing === undefined ? null : (
+                <button type="button" class="button small" onClick={() => onMissing(found.missing)}>
+                  Add to the data
+                </button>
+              )}
             </p>
           )}
           {found.url === null ? null : <PagePreview path={found.url} title="Html of the template" />}
