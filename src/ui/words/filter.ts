@@ -13,7 +13,7 @@ export interface Subject {
   id: string;
   /** As a sentence has it. */
   name: string;
-  type: "string" | "number" | "boolean" | "date" | "topic" | "email" | "time" | "subscribed";
+  type: "string" | "number" | "boolean" | "date" | "topic" | "email" | "time" | "moment" | "subscribed";
 }
 
 /** The properties and topics of a project, oldest first. */
@@ -26,6 +26,9 @@ const FIELDS: readonly Subject[] = [
   { id: "field:email", name: "address", type: "email" },
   { id: "field:createdAt", name: "created", type: "time" },
   { id: "field:subscribed", name: "subscribed", type: "subscribed" },
+  { id: "field:lastSentAt", name: "last mailed", type: "moment" },
+  { id: "field:lastOpenedAt", name: "last opened", type: "moment" },
+  { id: "field:lastClickedAt", name: "last clicked", type: "moment" },
 ];
 
 /** Returns what contacts can be filtered by: their fields, and the properties and topics of the project. */
@@ -70,6 +73,7 @@ export const OPERATORS: Readonly<Record<Subject["type"], readonly string[]>> = {
   topic: EQUALITY,
   email: ["contains", "startsWith", "endsWith", ...EQUALITY],
   time: TIME,
+  moment: [...TIME, ...PRESENCE],
   subscribed: EQUALITY,
 };
 
@@ -95,10 +99,19 @@ const TIME_WORDS: Readonly<Record<string, string>> = {
   lte: "until the start of",
 };
 
+/** A moment is a time that may not have come. */
+const MOMENT_WORDS: Readonly<Record<string, string>> = { set: "at least once", unset: "never" };
+
 /** Returns the words of an operator in a form. */
 export function operatorText(op: string, type: Subject["type"]): string {
-  const words = type === "date" || type === "time" ? { ...WORDS, ...TIME_WORDS } : WORDS;
-  return words[op] ?? op;
+  const ofTime = type === "date" || isTime(type) ? TIME_WORDS[op] : undefined;
+  const ofMoment = type === "moment" ? MOMENT_WORDS[op] : undefined;
+  return ofMoment ?? ofTime ?? WORDS[op] ?? op;
+}
+
+/** Returns whether values of the type are times of the contact. */
+function isTime(type: Subject["type"]): boolean {
+  return type === "time" || type === "moment";
 }
 
 /** The operators whose condition has no value, and those that count days. */
@@ -226,11 +239,14 @@ function conditionText(filter: Filter, subjects: readonly Subject[]): string {
   if (type === "topic")
     return (value === "subscribed") === (op === "eq") ? `gets ${name}` : `does not get ${name}`;
   if (type === "subscribed") return (value === true) === (op === "eq") ? "subscribed" : "unsubscribed";
+  const what = name.replace(/^last /, "");
+  if (type === "moment" && op === "unset") return `never ${what}`;
+  if (type === "moment" && op === "set") return `${what} at least once`;
   if (!takesValue(op)) return `${name} ${operatorText(op, type)}`;
   if (op === "withinDays") return `${name} in the last ${dayCount(value)}`;
   if (op === "olderThanDays") return `${name} more than ${dayCount(value)} ago`;
   const shown =
-    typeof value === "string" && type !== "date" && type !== "time" ? `“${value}”` : shownValue(value);
+    typeof value === "string" && type !== "date" && !isTime(type) ? `“${value}”` : shownValue(value);
   return `${name} ${operatorText(op, type)} ${shown}`;
 }
 

@@ -231,7 +231,8 @@ function ValueField({ row: { op, value }, type, label, onChange }: ValueProps) {
 function inputType(op: string, type: Subject["type"], value: string): string {
   if (DAYS.has(op) || type === "number") return "number";
   const isDay = value === "" || /^\d{4}-\d\d-\d\d$/.test(value);
-  return (type === "date" || type === "time") && isDay ? "date" : "text";
+  const isTime = type === "date" || type === "time" || type === "moment";
+  return isTime && isDay ? "date" : "text";
 }
 
 /** How many contacts pass the filter, and some of them. Faults of the filter are shown at its conditions. */

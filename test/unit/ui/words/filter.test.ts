@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFilter } from "../../../../src/core/audience/filter.ts";
+import { FIELDS, readFilter } from "../../../../src/core/audience/filter.ts";
 import type { PropertyType } from "../../../../src/core/audience/properties.ts";
 import {
   type Filter,
@@ -34,6 +34,11 @@ const topic = {
 };
 const subjects = subjectsOf({ properties, topics: [topic] });
 const context = { shapes: properties, topics: [topic], now: Date.parse(at) };
+
+test("the form offers the fields of the API", () => {
+  const offered = subjects.flatMap(({ id }) => (id.startsWith("field:") ? [id.slice("field:".length)] : []));
+  expect(offered.sort()).toEqual([...FIELDS].sort());
+});
 
 test("the form offers the operators of the API for each subject, in words", () => {
   for (const { id } of subjects) {
@@ -84,6 +89,9 @@ test("a condition that was just added has its value, or lacks it", () => {
   expect(lacking).toEqual([
     "field:email",
     "field:createdAt",
+    "field:lastSentAt",
+    "field:lastOpenedAt",
+    "field:lastClickedAt",
     "property:my_string",
     "property:my_number",
     "property:my_date",
@@ -107,6 +115,9 @@ describe("a filter as a sentence", () => {
     [{ field: "createdAt", op: "withinDays", value: 1 }, "created in the last day"],
     [{ field: "createdAt", op: "olderThanDays", value: 7 }, "created more than 7 days ago"],
     [{ field: "subscribed", op: "ne", value: true }, "unsubscribed"],
+    [{ field: "lastOpenedAt", op: "withinDays", value: 90 }, "last opened in the last 90 days"],
+    [{ field: "lastOpenedAt", op: "unset" }, "never opened"],
+    [{ field: "lastClickedAt", op: "set" }, "clicked at least once"],
     [{ topic: "top_1", op: "eq", value: "subscribed" }, "gets “News”"],
     [{ topic: "top_1", op: "ne", value: "subscribed" }, "does not get “News”"],
     [{ topic: "top_gone", op: "eq", value: "subscribed" }, "top_gone is “subscribed”"],
