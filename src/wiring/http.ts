@@ -19,6 +19,7 @@ import type { Sending } from "../flows/accept/sending.ts";
 import { captureDomains } from "../flows/domains/capture-domain.ts";
 import type { DomainLookups } from "../flows/records/lookups.ts";
 import { draftRoutes } from "../http/dashboard/drafts.ts";
+import { topicPageRoutes } from "../http/dashboard/topic-page.ts";
 import { noteRefused } from "../flows/account/refused-sign-ins.ts";
 import { sessionRoutes } from "../http/dashboard/session.ts";
 import { providerRoutes } from "../http/dashboard/provider.ts";
@@ -207,6 +208,7 @@ function dashboardRoutes(parts: HttpParts): Route[] {
     ...sessionRoutes({ ...session, mailLinkTo: mailLink }),
     ...providerRoutes(session, providerOf(parts)),
     ...draftRoutes(),
+    ...topicPageRoutes({ db }),
   ];
 }
 

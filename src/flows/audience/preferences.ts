@@ -2,7 +2,8 @@ import { addressKey } from "../../core/addresses.ts";
 import type { TopicShape } from "../../core/audience/topics.ts";
 import { topicOfMessage, topicShapes } from "../../store/audience/topics.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
-import { findContact, setChoice, setSubscribed } from "../../store/projects/contacts.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { type Contact, findContact, setChoice, setSubscribed } from "../../store/projects/contacts.ts";
 import { beginningOf } from "../../store/projects/templates.ts";
 import { strangerContact, type UnsubscribeDeps } from "../deliver/unsubscribe-recipient.ts";
 
@@ -33,15 +34,34 @@ export async function preferencesOf(
   { messageId, senderId, email }: Recipient,
   language: string,
 ): Promise<Preferences> {
-  const [topics, topicId, contact, words] = await Promise.all([
-    topicShapes(db, senderId),
+  const [topicId, contact] = await Promise.all([
     topicOfMessage(db, messageId),
     findContact(db, senderId, addressKey(email)),
+  ]);
+  return preferencesFor(db, { senderId, topicId, contact }, language);
+}
+
+/** The reader of a message. */
+interface Reader {
+  senderId: string;
+  /** The topic of the message. */
+  topicId: string | null;
+  /** Null: a person who has chosen nothing. */
+  contact: Pick<Contact, "subscribed" | "topics"> | null;
+}
+
+/** Returns what a reader gets and can choose. @param language of the page */
+export async function preferencesFor(
+  db: Db,
+  { senderId, topicId, contact }: Reader,
+  language: string,
+): Promise<Preferences> {
+  const [topics, words] = await Promise.all([
+    topicShapes(db, senderId),
     beginningOf(db, senderId, [`${PAGE_TEMPLATE}-${language}`, PAGE_TEMPLATE], MAX_PAGE_CHARS),
   ]);
-  const subscribed = contact?.subscribed ?? true;
   return {
-    subscribed,
+    subscribed: contact?.subscribed ?? true,
     words,
     topics: topics
       .filter(({ id, visible }) => visible || id === topicId)

@@ -72,3 +72,19 @@ export const SCOPES: readonly string[] = [
   "data:delete",
   "data:export",
 ];
+
+/** Languages of the page of unsubscribe links, with their own names. */
+export const PAGE_LANGUAGES: Readonly<Record<string, string>> = {
+  en: "English",
+  de: "Deutsch",
+  fr: "Français",
+  es: "Español",
+  it: "Italiano",
+  pt: "Português",
+  nl: "Nederlands",
+  pl: "Polski",
+  sv: "Svenska",
+  cs: "Čeština",
+  ja: "日本語",
+  zh: "中文",
+};

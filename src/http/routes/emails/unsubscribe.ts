@@ -1,12 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import { languageFor, type PageTexts, pageTexts } from "../../../core/audience/page-texts.ts";
+import { languageFor } from "../../../core/audience/page-texts.ts";
 import { invalid, notFound, existing } from "../../../core/errors.ts";
-import {
-  join,
-  type Preferences,
-  preferencesOf,
-  type ReaderTopic,
-} from "../../../flows/audience/preferences.ts";
+import { join, preferencesOf } from "../../../flows/audience/preferences.ts";
 import {
   recipientOfToken,
   type UnsubscribeDeps,
@@ -17,10 +12,8 @@ import type { Recipient } from "../../../store/messages/recipients.ts";
 import type { Answer } from "../../routing/answer.ts";
 import { openRoute, type Route } from "../../routing/route.ts";
 import { OneOf } from "../../routing/schemas.ts";
+import { ALL_TOPICS, preferenceContent } from "../../views/audience/preference-page.ts";
 import { linkPage } from "../../views/link-page.ts";
-
-/** `topic` of the button that leaves or joins as a whole. */
-const ALL = "all";
 
 const Choice = Type.Object({
   by: Type.Optional(
@@ -28,8 +21,8 @@ const Choice = Type.Object({
   ),
   topic: Type.Optional(
     Type.String({
-      description: `The topic of a button, or \`${ALL}\`. Default: that of the message, or all if it has none.`,
-      examples: [ALL],
+      description: `The topic of a button, or \`${ALL_TOPICS}\`. Default: that of the message, or all if it has none.`,
+      examples: [ALL_TOPICS],
     }),
   ),
   choice: Type.Optional(OneOf(["subscribed", "unsubscribed"], "Default: `unsubscribed`.")),
@@ -65,7 +58,7 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
     query: Choice,
     async handle({ params, query, ip, request }) {
       const recipient = existing("link", await recipientOfToken(deps, params.token));
-      const topicId = query.topic === ALL ? null : query.topic;
+      const topicId = query.topic === ALL_TOPICS ? null : query.topic;
       const joins = query.choice === "subscribed";
       await requireShown(deps, recipient, topicId);
       if (joins) await join(deps, recipient, topicId ?? null, ip);
@@ -101,43 +94,10 @@ async function preferencePage(
   done: "left" | "saved" | null,
 ): Promise<Answer> {
   const language = languageFor(request.headers.get("accept-language"));
-  const texts = pageTexts(language);
   const preferences = await preferencesOf(deps, recipient, language);
-  const heading = done === "left" ? texts.left : preferences.words?.subject || texts.heading;
-  const said = { left: texts.noMore, saved: texts.saved };
-  const lead = done === null ? paragraphs(preferences.words?.text ?? "") : `<p>${said[done]}</p>`;
-  return linkPage(Bun.escapeHTML(heading), lead + controls(preferences, texts), {
+  const { heading, content } = preferenceContent(preferences, language, done);
+  return linkPage(heading, content, {
     lang: language,
     headers: { "cache-control": "no-store" },
   });
-}
-
-function paragraphs(text: string): string {
-  return text
-    .split(/\n\s*\n/)
-    .filter((part) => part.trim() !== "")
-    .map((part) => `<p>${Bun.escapeHTML(part.trim()).replaceAll("\n", "<br>")}</p>`)
-    .join("");
-}
-
-function controls({ subscribed, topics }: Preferences, texts: PageTexts): string {
-  if (!subscribed) return `<p>${texts.getsNone}</p>${button(ALL, "subscribed", texts.joinAll)}`;
-  const rows = topics.map((topic) => rowOf(topic, texts)).join("");
-  const leaves = topics.length === 0 ? texts.leave : texts.leaveAll;
-  return (rows === "" ? "" : `<dl>${rows}</dl>`) + button(ALL, "unsubscribed", leaves);
-}
-
-function rowOf({ id, name, description, subscribed }: ReaderTopic, texts: PageTexts): string {
-  const state = subscribed ? texts.subscribed : texts.unsubscribed;
-  const change = subscribed
-    ? button(id, "unsubscribed", texts.leave, name)
-    : button(id, "subscribed", texts.join, name);
-  const about = description === "" ? "" : `${Bun.escapeHTML(description)}<br>`;
-  return `<dt>${Bun.escapeHTML(name)}</dt><dd>${about}${state} ${change}</dd>`;
-}
-
-/** Returns a form with one button. @param about what the button is for, if several have the same words */
-function button(topic: string, choice: string, text: string, about?: string): string {
-  const label = about === undefined ? "" : ` aria-label="${Bun.escapeHTML(`${text}: ${about}`)}"`;
-  return `<form method="post" action="?by=page&amp;topic=${topic}&amp;choice=${choice}"><button${label}>${text}</button></form>`;
 }

@@ -3,11 +3,13 @@ import { patch, post } from "../../api/client.ts";
 import type { Topic } from "../../api/types.ts";
 import { Fact } from "../../components/fact.tsx";
 import { type RecordFormProps, type RecordKind, RecordsPage } from "../../components/records/page.tsx";
+import { PagePreview } from "../../components/preview.tsx";
 import { Dot } from "../../components/status.tsx";
 import { LocalTime, RelativeTime } from "../../components/time.tsx";
-import { CheckBox, TextField } from "../../controls/form.tsx";
+import { CheckBox, SelectField, TextField } from "../../controls/form.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import type { PageProps } from "../../state/router.ts";
+import { PAGE_LANGUAGES } from "../../api/server-lists.ts";
 import { can } from "../../state/session.ts";
 
 const TOPICS: RecordKind<Topic> = {
@@ -59,7 +61,7 @@ function Cells({ record }: { record: Topic }) {
 }
 
 function Body({ record }: { record: Topic }) {
-  const { id, name, description, defaultSubscribed, visible, createdAt, updatedAt } = record;
+  const { id, name, defaultSubscribed, visible, createdAt, updatedAt } = record;
   const those = encodeURIComponent(JSON.stringify({ all: [{ topic: id, op: "eq", value: "subscribed" }] }));
   return (
     <>
@@ -83,24 +85,31 @@ function Body({ record }: { record: Topic }) {
       </div>
       <section class="detail-part form" aria-label="What readers see">
         <h3>What readers see</h3>
-        {visible ? (
-          <>
-            <p class="quiet">
-              The unsubscribe link of each message leads to a page with this, where a reader leaves or joins
-              the topic. The words around it are in the reader's language.
-            </p>
-            <p dir="auto">
-              <strong>{name}</strong>
-              {description === "" ? null : `: ${description}`}
-            </p>
-          </>
-        ) : (
-          <p class="quiet">
-            Nothing: the page of unsubscribe links leaves this topic out. The unsubscribe link of its own
-            messages still leaves it.
-          </p>
-        )}
+        <p class="quiet">
+          {visible
+            ? "This page is behind the unsubscribe link of each message, in the reader's language."
+            : "This page is behind the unsubscribe link of the topic's own messages. That of other messages leaves the topic out."}{" "}
+          The template with the slug <code>unsubscribe-page</code> changes its words.
+        </p>
+        <ReaderPage key={updatedAt} topic={record} />
       </section>
+    </>
+  );
+}
+
+/** The page behind unsubscribe links as a reader sees it who has not chosen. Its buttons do nothing here. */
+function ReaderPage({ topic: { id, name } }: { topic: Topic }) {
+  const language = useSignal("en");
+  const path = `/ui/topics/${encodeURIComponent(id)}/${language.value}`;
+  return (
+    <>
+      <SelectField
+        label="Language"
+        name="language"
+        value={language}
+        options={Object.entries(PAGE_LANGUAGES).map(([value, text]) => ({ value, text }))}
+      />
+      <PagePreview key={path} small path={path} title={`The page of ${name}`} />
     </>
   );
 }
