@@ -702,6 +702,8 @@ export interface components {
             }[];
             attachments: components["schemas"]["Attachment"][];
             templateId: string | null;
+            /** @description The broadcast that it is part of. */
+            broadcastId?: string;
             data: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
@@ -1018,6 +1020,8 @@ export interface components {
             }[];
             attachments: components["schemas"]["Attachment"][];
             templateId: string | null;
+            /** @description The broadcast that it is part of. */
+            broadcastId?: string;
             data: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
@@ -3274,6 +3278,181 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             };
         };
+        /** NewBroadcast */
+        NewBroadcast: {
+            /** @example May letter */
+            name: string;
+            /**
+             * @description The topic that readers leave by its unsubscribe link.
+             * @example top_01hzy8
+             */
+            topicId: string;
+            segmentId?: string | null;
+            /**
+             * @example ana@example.com
+             * @example {
+             *       "email": "ana@example.com"
+             *     }
+             */
+            from: string | components["schemas"]["SendAddress"];
+            replyTo?: (string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[]) | null;
+            subject?: string | null;
+            templateId?: string | null;
+            html?: string | null;
+            text?: string | null;
+            scheduledAt?: string | null;
+            ratePerHour?: number | null;
+            /**
+             * @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: those of the From domain or the project. Requires an account-wide key.
+             * @example [
+             *       "default"
+             *     ]
+             */
+            routeIds?: string[];
+        };
+        /** BroadcastCounts */
+        BroadcastCounts: {
+            audience: number | null;
+            /** @description Contacts for whom a message was made. */
+            recipients: number;
+            /** @description Contacts left out: suppressed, unsubscribed, or without the topic. */
+            skipped: number;
+            /** @description Messages that a relay took, if it does not report deliveries. */
+            sent: number;
+            delivered: number;
+            bounced: number;
+            complained: number;
+            /** @description Messages that were not sent, also because the person left after they were made. */
+            failed: number;
+            /** @description Recipients who opened it, without machines. */
+            opened: number;
+            /** @description Recipients who clicked, without machines. */
+            clicked: number;
+            /** @description Recipients who left by its link. */
+            unsubscribed: number;
+        };
+        /**
+         * BroadcastProblem
+         * @description Why it waits, such as for the next day's quota, or why it was paused. Resume it once that is solved.
+         */
+        BroadcastProblem: {
+            /** @example daily_quota_exceeded */
+            code: string;
+            message: string;
+        };
+        /** Broadcast */
+        Broadcast: {
+            id: string;
+            /** @example May letter */
+            name: string;
+            /**
+             * @description `sending` until each of its messages was tried once. While it is `paused`, its messages wait.
+             * @enum {string}
+             */
+            status: "draft" | "scheduled" | "sending" | "paused" | "sent" | "canceled";
+            topicId: string;
+            segmentId: string | null;
+            from: components["schemas"]["MailAddress"];
+            replyTo: components["schemas"]["MailAddress"][];
+            subject: string | null;
+            templateId: string | null;
+            scheduledAt: string | null;
+            ratePerHour: number | null;
+            /** @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: those of the From domain or the project. */
+            routeIds: string[];
+            counts: components["schemas"]["BroadcastCounts"];
+            problem: components["schemas"]["BroadcastProblem"] | null;
+            startedAt: string | null;
+            endedAt: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+            html: string | null;
+            text: string | null;
+        };
+        /** BroadcastSummary */
+        BroadcastSummary: {
+            id: string;
+            /** @example May letter */
+            name: string;
+            /**
+             * @description `sending` until each of its messages was tried once. While it is `paused`, its messages wait.
+             * @enum {string}
+             */
+            status: "draft" | "scheduled" | "sending" | "paused" | "sent" | "canceled";
+            topicId: string;
+            segmentId: string | null;
+            from: components["schemas"]["MailAddress"];
+            replyTo: components["schemas"]["MailAddress"][];
+            subject: string | null;
+            templateId: string | null;
+            scheduledAt: string | null;
+            ratePerHour: number | null;
+            /** @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: those of the From domain or the project. */
+            routeIds: string[];
+            counts: components["schemas"]["BroadcastCounts"];
+            problem: components["schemas"]["BroadcastProblem"] | null;
+            startedAt: string | null;
+            endedAt: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+        };
+        /**
+         * BroadcastChanges
+         * @example {
+         *       "subject": "Hello again"
+         *     }
+         */
+        BroadcastChanges: {
+            /** @example May letter */
+            name?: string;
+            /**
+             * @description The topic that readers leave by its unsubscribe link.
+             * @example top_01hzy8
+             */
+            topicId?: string;
+            segmentId?: string | null;
+            /**
+             * @example ana@example.com
+             * @example {
+             *       "email": "ana@example.com"
+             *     }
+             */
+            from?: string | components["schemas"]["SendAddress"];
+            replyTo?: (string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[]) | null;
+            subject?: string | null;
+            templateId?: string | null;
+            html?: string | null;
+            text?: string | null;
+            scheduledAt?: string | null;
+            ratePerHour?: number | null;
+            /**
+             * @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: those of the From domain or the project. Requires an account-wide key.
+             * @example [
+             *       "default"
+             *     ]
+             */
+            routeIds?: string[];
+        };
         /** Suppression */
         Suppression: {
             id: string;
@@ -4394,6 +4573,12 @@ export type Segment = components['schemas']['Segment'];
 export type CountSegment = components['schemas']['CountSegment'];
 export type SegmentCount = components['schemas']['SegmentCount'];
 export type SegmentChanges = components['schemas']['SegmentChanges'];
+export type NewBroadcast = components['schemas']['NewBroadcast'];
+export type BroadcastCounts = components['schemas']['BroadcastCounts'];
+export type BroadcastProblem = components['schemas']['BroadcastProblem'];
+export type Broadcast = components['schemas']['Broadcast'];
+export type BroadcastSummary = components['schemas']['BroadcastSummary'];
+export type BroadcastChanges = components['schemas']['BroadcastChanges'];
 export type Suppression = components['schemas']['Suppression'];
 export type ImportRow = components['schemas']['ImportRow'];
 export type ImportPreview = components['schemas']['ImportPreview'];
@@ -8225,6 +8410,219 @@ export interface operations {
             200: {
                 content: {
                     "application/json": components["schemas"]["Segment"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listBroadcasts: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List broadcasts, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BroadcastSummary"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createBroadcast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewBroadcast"];
+            };
+        };
+        responses: {
+            /** @description Write a broadcast: a letter to the contacts of a segment */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Broadcast"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getBroadcast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example bro_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a broadcast */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Broadcast"];
+                };
+            };
+        };
+    };
+    deleteBroadcast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example bro_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a broadcast */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    updateBroadcast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example bro_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BroadcastChanges"];
+            };
+        };
+        responses: {
+            /** @description Change a draft */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Broadcast"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    sendBroadcast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example bro_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Send a broadcast */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Broadcast"];
+                };
+            };
+        };
+    };
+    pauseBroadcast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example bro_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Pause a broadcast */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Broadcast"];
+                };
+            };
+        };
+    };
+    resumeBroadcast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example bro_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Resume a paused broadcast */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Broadcast"];
+                };
+            };
+        };
+    };
+    cancelBroadcast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example bro_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Cancel a broadcast */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Broadcast"];
                 };
             };
         };

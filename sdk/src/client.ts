@@ -11,6 +11,7 @@ import {
   Senders,
 } from "./resources/account.ts";
 import { ContactProperties, Segments, Topics } from "./resources/audience.ts";
+import { Broadcasts } from "./resources/broadcasts.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import {
@@ -46,6 +47,7 @@ export class Postrider {
   readonly contactProperties: ContactProperties;
   readonly topics: Topics;
   readonly segments: Segments;
+  readonly broadcasts: Broadcasts;
   readonly suppressions: Suppressions;
   readonly imports: Imports;
   readonly apiKeys: ApiKeys;
@@ -79,6 +81,7 @@ export class Postrider {
     this.contactProperties = new ContactProperties(api);
     this.topics = new Topics(api);
     this.segments = new Segments(api);
+    this.broadcasts = new Broadcasts(api);
     this.suppressions = new Suppressions(api);
     this.imports = new Imports(api);
     this.apiKeys = new ApiKeys(api);

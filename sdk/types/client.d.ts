@@ -1,5 +1,6 @@
 import { Account, ApiKeys, AuditLog, Notices, Erasures, Exports, Lanes, Members, Routes, Senders } from "./resources/account.ts";
 import { ContactProperties, Segments, Topics } from "./resources/audience.ts";
+import { Broadcasts } from "./resources/broadcasts.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Drafts, ForwardAddresses, Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
@@ -25,6 +26,7 @@ export declare class Postrider {
     readonly contactProperties: ContactProperties;
     readonly topics: Topics;
     readonly segments: Segments;
+    readonly broadcasts: Broadcasts;
     readonly suppressions: Suppressions;
     readonly imports: Imports;
     readonly apiKeys: ApiKeys;

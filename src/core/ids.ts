@@ -11,6 +11,7 @@ export type IdPrefix =
   | "prp"
   | "top"
   | "seg"
+  | "bro"
   | "dom"
   | "inb"
   | "thr"

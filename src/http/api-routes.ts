@@ -4,6 +4,7 @@ import type { Parts } from "./routing/parts.ts";
 import { resendRoutes } from "./resend/routes.ts";
 import { contactBatchRoute } from "./routes/contact-batch.ts";
 import { contactPropertyRoutes } from "./routes/audience/properties.ts";
+import { broadcastRoutes } from "./routes/audience/broadcasts.ts";
 import { segmentRoutes } from "./routes/audience/segments.ts";
 import { topicRoutes } from "./routes/audience/topics.ts";
 import { contactRoutes } from "./routes/contacts.ts";
@@ -76,6 +77,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   contactPropertyRoutes,
   topicRoutes,
   segmentRoutes,
+  broadcastRoutes,
   suppressionRoutes,
   importRoutes,
   statsRoutes,

@@ -5,6 +5,7 @@ import { returnDomains } from "../flows/deliver/return-domain.ts";
 import { suspensionLimits } from "../flows/deliver/reputation.ts";
 import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../flows/deliver/admission.ts";
 import type { CustodyStatus } from "../flows/deliver/outcome.ts";
+import { makeBroadcasts } from "../flows/broadcasts/make-messages.ts";
 import { sendRuleReplies } from "../flows/rules/rule-replies.ts";
 import { recheckDue } from "../flows/domains/recheck.ts";
 import { openRotation } from "../flows/domains/rotate-old.ts";
@@ -59,6 +60,7 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
       recheckDomains,
       { name: "dkim-rotation", turn: openRotation(verification) },
       { name: "rule-replies", turn: sendRuleReplies(parts) },
+      { name: "broadcasts", turn: makeBroadcasts(parts) },
       forgetAnswers,
       forgetNews,
       ...storageChores(config, services, services.store),

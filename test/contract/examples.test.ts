@@ -38,7 +38,11 @@ async function withRealIds(text: string): Promise<string> {
   for (const prefix of prefixes) {
     const make = MAKERS[COLLECTIONS[prefix] ?? ""];
     const making = { world, tenant: world.home, above: [] };
-    const own: Readonly<Record<string, string>> = { snd: world.home.senderId, msg: world.home.receivedId };
+    const own: Readonly<Record<string, string>> = {
+      snd: world.home.senderId,
+      msg: world.home.receivedId,
+      top: world.home.topicId,
+    };
     const id = own[prefix] ?? (await make?.(making))?.id;
     if (id === undefined) throw new Error(`COLLECTIONS has no "${prefix}"`);
     filled = filled.replace(new RegExp(`${prefix}_[0-9a-z]{26}`, "g"), id);

@@ -63,8 +63,13 @@ test("every operation that changes something people wrote, and shows it, needs t
   expect(said.filter(([, isSaid]) => isSaid === false)).toEqual([]);
   expect(said.map(([id]) => id).sort()).toEqual([
     "addSuppression",
+    "cancelBroadcast",
+    "pauseBroadcast",
     "resubscribeContact",
+    "resumeBroadcast",
+    "sendBroadcast",
     "unsubscribeContact",
+    "updateBroadcast",
     "updateContact",
     "updateTemplate",
     "updateThread",

@@ -39,6 +39,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
   "/v1/contact-properties": "contact_properties",
   "/v1/topics": "topics",
   "/v1/segments": "segments",
+  "/v1/broadcasts": "broadcasts",
   "/v1/rules": "rules",
   "/v1/drafts": "drafts",
   "/v1/forward-addresses": "forward_addresses",
@@ -132,6 +133,7 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
   "/v1/contact-properties": (making) => post(making, "/v1/contact-properties", propertyBody(making)),
   "/v1/topics": (making) => post(making, "/v1/topics", topicBody(making)),
   "/v1/segments": (making) => post(making, "/v1/segments", segmentBody(making)),
+  "/v1/broadcasts": (making) => post(making, "/v1/broadcasts", broadcastBody(making)),
   "/v1/suppressions": (making) => post(making, "/v1/suppressions", contactBody(making)),
   async "/u"(making) {
     const { id } = await post(making, "/v1/emails", { ...sendItem(making), unsubscribeLink: true });
@@ -240,6 +242,12 @@ async function capturedMessage(making: Making): Promise<Made> {
   return made;
 }
 
+async function steppedBroadcast(making: Making, steps: readonly string[]): Promise<Made> {
+  const made = await post(making, "/v1/broadcasts", broadcastBody(making));
+  for (const step of steps) await post(making, `/v1/broadcasts/${made.id}/${step}`);
+  return made;
+}
+
 /** Operations whose object must be in a special state. */
 const MAKERS_OF: Readonly<Record<string, (making: Making) => Promise<Made>>> = {
   "POST /v1/emails/{}/approve": awaitingMessage,
@@ -247,6 +255,9 @@ const MAKERS_OF: Readonly<Record<string, (making: Making) => Promise<Made>>> = {
   "POST /v1/emails/{}/release": capturedMessage,
   "DELETE /v1/emails/{}": capturedMessage,
   "DELETE /v1/members/{}/sessions": signedInMember,
+  "POST /v1/broadcasts/{}/pause": (making) => steppedBroadcast(making, ["send"]),
+  "POST /v1/broadcasts/{}/resume": (making) => steppedBroadcast(making, ["send", "pause"]),
+  "POST /v1/broadcasts/{}/cancel": (making) => steppedBroadcast(making, ["send"]),
 };
 
 async function importedFile(world: World, tenant: Tenant): Promise<Made> {
@@ -316,6 +327,11 @@ function recordBody({ world, tenant, above: [id = ""] }: Making) {
 
 function segmentBody({ tenant }: Making) {
   return { name: `${tenant.name} all`, filter: { field: "subscribed", op: "eq", value: true } };
+}
+
+function broadcastBody({ tenant }: Making) {
+  const from = `news@${tenant.domain}`;
+  return { name: `${tenant.name} letter`, topicId: tenant.topicId, from, subject: "Hi", text: "Hi" };
 }
 
 function topicBody({ tenant }: Making) {
@@ -406,6 +422,8 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/segments": segmentBody,
   "POST /v1/segments/count": () => ({ filter: { field: "subscribed", op: "eq", value: true } }),
   "PATCH /v1/segments/{}": ({ tenant }) => ({ name: `${tenant.name} others` }),
+  "POST /v1/broadcasts": broadcastBody,
+  "PATCH /v1/broadcasts/{}": () => ({ subject: "Hello again" }),
   "POST /v1/contacts/batch": (making) => ({ contacts: [contactBody(making)] }),
   "PATCH /v1/contacts/{}": () => ({ firstName: "Ada", metadata: { plan: "pro" } }),
   "POST /v1/suppressions": contactBody,

@@ -21,6 +21,7 @@ export interface Tenant {
   /** An inbox that receives simulated mail, and a message there. */
   inboxId: string;
   receivedId: string;
+  topicId: string;
 }
 
 export interface RawAnswer {
@@ -186,5 +187,7 @@ async function putTenant(
   const inbox = await service.call("POST", "/v1/inboxes", { address: `desk@${domain}` }, { key });
   const inboxId = inbox.body.id;
   const received = await service.call("POST", "/v1/inbound/simulate", { inboxId, text: "Hi" }, { key });
-  return { ...ids, key, wide: account.wide, domain, domainId, inboxId, receivedId: received.body.messageId };
+  const topic = await service.call("POST", "/v1/topics", { name }, { key });
+  const made = { domainId, inboxId, receivedId: received.body.messageId, topicId: topic.body.id };
+  return { ...ids, key, wide: account.wide, domain, ...made };
 }

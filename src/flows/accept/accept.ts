@@ -1,11 +1,9 @@
 import { AppError } from "../../core/errors.ts";
-import { newId } from "../../core/ids.ts";
-import { raiseApproval } from "../../store/notices/notices.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
 import type { KeyBounds } from "../../core/key-bounds.ts";
 import { onboardingDomain } from "../../core/own-names.ts";
 import { overQuota } from "../../core/quotas.ts";
-import { type ReadItem, type Addressee, addresseesOf, streamOf } from "../../core/messages/send-item.ts";
+import { type ReadItem, type Addressee, addresseesOf } from "../../core/messages/send-item.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
 import type { Job } from "../../queue/port.ts";
 import type { Statement } from "../../store/engine/client.ts";
@@ -13,16 +11,24 @@ import { holderOf, overQuotaIn } from "../../store/projects/holdings.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { insertMessage, type Message } from "../../store/messages/messages.ts";
 import { insertRecipients, type NewRecipient } from "../../store/messages/recipients.ts";
+import type { Broadcast } from "../../store/audience/broadcasts.ts";
 import type { Project } from "../../store/projects/projects.ts";
-import { type SendFacts, type SendQuestion, sendFacts } from "../../store/messages/sending.ts";
+import { type SendQuestion, sendFacts } from "../../store/messages/sending.ts";
 import { type Subscription, subscriptions } from "../../store/webhooks/webhook-deliveries.ts";
 import { hint, transmitJob } from "../../queue/hint.ts";
 import { announceEvents, eventsOf, type EventDraft } from "../webhooks/announce.ts";
 import { retryOnConflict } from "../../store/engine/retry-on-conflict.ts";
 import { contentGone, contentOfItem, type KeptContent, type SendContent } from "./content.ts";
 import { type Conversation, joinThread } from "./join-thread.ts";
-import { type From, fromOf, newContentOf, newMessage, type OutboundMessage } from "./new-message.ts";
-import { APPROVAL_MS, AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
+import {
+  approvalNotice,
+  type From,
+  fromOf,
+  newContentOf,
+  newMessage,
+  type OutboundMessage,
+  toRecipient,
+} from "./new-message.ts";
 import { applyPolicy } from "./policy.ts";
 import { renderedItem } from "./rendered-item.ts";
 import { isClipped } from "./leaving-html.ts";
@@ -68,6 +74,8 @@ export interface SendOptions extends Conversation {
   captured?: boolean;
   /** True for the service's own mail, which test mode does not limit to the owner. */
   toAnyone?: boolean;
+  /** The broadcast that the message is part of. It has its content and its routes, and begins no thread, because a million would hide the others. */
+  broadcast?: Pick<Broadcast, "id" | "routeIds">;
   /** The route of a captured message that is released. If left out, the message goes the usual way. */
   released?: WayOut;
 }
@@ -83,6 +91,7 @@ export async function prepareSend(
     captured: isCaptured = false,
     toAnyone = false,
     released,
+    broadcast,
     ...conversation
   }: SendOptions = {},
 ): Promise<PreparedSend> {
@@ -108,14 +117,29 @@ export async function prepareSend(
   const rendered = bounds.approval ? await renderedItem(deps, senderId, asked.item) : null;
   const send = rendered === null ? asked : { ...asked, item: rendered };
   const content = given ?? contentOfItem(send.item);
+  const ownRoutes = broadcast !== undefined && broadcast.routeIds.length > 0 ? broadcast.id : null;
+  const routedBy = released?.routeId ?? ownRoutes ?? facts.routedBy;
   const recipients = addressees.map((addressee, ord) =>
-    toRecipient(addressee, ord, facts, { send, needsApproval: bounds.approval, released, now }),
+    toRecipient(addressee, ord, facts, { send, needsApproval: bounds.approval, routedBy, now }),
   );
   const counted = captured && released === undefined ? 0 : recipients.length;
   if (content.mayWriteAhead()) await refuseOverVolume(deps, project, counted);
   const kept = await keepContents(deps, project, content, { captured, now });
-  const message = newMessage(project, send, from, { recipients, kept, captured, keyId: by.keyId, now });
-  const thread = await joinThread(deps.db, message, { item: send.item, content }, facts.inbox, conversation);
+  const message = newMessage(project, send, from, {
+    recipients,
+    kept,
+    captured,
+    keyId: by.keyId,
+    now,
+    ...(broadcast === undefined ? {} : { templateId: broadcast.id }),
+  });
+  const thread = await joinThread(
+    deps.db,
+    message,
+    { item: send.item, content },
+    broadcast === undefined ? facts.inbox : null,
+    conversation,
+  );
   const drafts = recipients.flatMap((recipient) => arrivals(message, recipient));
   // Writing large content takes long, so webhooks are read after it. One that was created during the write gets the
   // events.
@@ -235,49 +259,6 @@ function questionOf(item: ReadItem, from: From, addressees: readonly Addressee[]
     unsubscribeLink: item.unsubscribeLink === true,
     topicId: item.topicId ?? null,
   };
-}
-
-function toRecipient(
-  { email, key, domain, kind }: Addressee,
-  ord: number,
-  facts: SendFacts,
-  {
-    send,
-    needsApproval,
-    released,
-    now,
-  }: { send: CheckedSend; needsApproval: boolean; released: WayOut | undefined; now: number },
-): NewRecipient {
-  const { item, scheduledAt } = send;
-  const routedBy = released?.routeId ?? facts.routedBy;
-  const recipient = { ord, email, domain, kind, routedBy, bulk: streamOf(item) === "bulk" };
-  const reason = refusalOf(key, facts);
-  if (reason !== null) return { ...recipient, status: "rejected", reason, dueAt: null };
-  if (needsApproval)
-    return { ...recipient, status: "accepted", reason: AWAITING_APPROVAL, dueAt: now + APPROVAL_MS };
-  const status = scheduledAt === null ? "queued" : "accepted";
-  return { ...recipient, status, reason, dueAt: scheduledAt ?? now };
-}
-
-/** Tells people if recipients wait for an approval. */
-function approvalNotice(
-  messageId: string,
-  senderId: string,
-  recipients: readonly NewRecipient[],
-  at: number,
-): Statement[] {
-  const { length: waiting } = recipients.filter(({ reason }) => reason === AWAITING_APPROVAL);
-  if (waiting === 0) return [];
-  return [raiseApproval(newId("ntc", at), { senderId, messageId, recipients: waiting, at })];
-}
-
-/**
- * Returns why an address gets no message: it is suppressed, or it unsubscribed from messages with a link. Returns null
- * if it gets one.
- */
-function refusalOf(key: string, { suppressed, unsubscribed }: SendFacts): string | null {
-  if (suppressed.has(key)) return "suppressed";
-  return unsubscribed.has(key) ? "unsubscribed" : null;
 }
 
 /** Returns the first events of a recipient: `accepted`, and its current state. */

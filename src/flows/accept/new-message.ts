@@ -1,13 +1,17 @@
 import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
 import { newId } from "../../core/ids.ts";
 import { ownMessageId } from "../../core/messages/message-id.ts";
-import { type ReadItem, streamOf } from "../../core/messages/send-item.ts";
+import { type Addressee, type ReadItem, streamOf } from "../../core/messages/send-item.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
 import { type RecipientStatus, rollUp } from "../../core/messages/states.ts";
 import { wellFormed } from "../../core/text.ts";
 import type { Message, NewMessageContent } from "../../store/messages/messages.ts";
 import type { Project } from "../../store/projects/projects.ts";
 import type { NewRecipient } from "../../store/messages/recipients.ts";
+import type { SendFacts } from "../../store/messages/sending.ts";
+import { raiseApproval } from "../../store/notices/notices.ts";
+import { APPROVAL_MS, AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
+import type { Statement } from "../../store/engine/client.ts";
 import type { KeptContent } from "./content.ts";
 import { referencesOf } from "./join-thread.ts";
 import { inboxAddressOf } from "./threading.ts";
@@ -55,6 +59,8 @@ interface Parts {
   captured: boolean;
   /** The key that answers for the message; null: none. */
   keyId: string | null;
+  /** The template that it is rendered from. If left out, that of the item. */
+  templateId?: string;
   now: number;
 }
 
@@ -63,7 +69,7 @@ export function newMessage(
   project: Project,
   send: CheckedSend,
   from: From,
-  { recipients, kept, captured, keyId, now }: Parts,
+  { recipients, kept, captured, keyId, templateId = send.item.templateId, now }: Parts,
 ): OutboundMessage {
   const { item, scheduledAt } = send;
   const id = newId("msg", now);
@@ -84,7 +90,7 @@ export function newMessage(
     inReplyTo: referencesOf(item).at(-1) ?? null,
     threadId: null,
     inboxId: null,
-    templateId: item.templateId ?? null,
+    templateId: templateId ?? null,
     keyId,
     scheduledAt,
     sentAt: null,
@@ -100,4 +106,47 @@ export function newMessage(
     trust: null,
     createdAt: now,
   };
+}
+
+/** Returns a recipient of a send with its first state. */
+export function toRecipient(
+  { email, key, domain, kind }: Addressee,
+  ord: number,
+  facts: SendFacts,
+  {
+    send,
+    needsApproval,
+    routedBy,
+    now,
+  }: { send: CheckedSend; needsApproval: boolean; routedBy: string | null; now: number },
+): NewRecipient {
+  const { item, scheduledAt } = send;
+  const recipient = { ord, email, domain, kind, routedBy, bulk: streamOf(item) === "bulk" };
+  const reason = refusalOf(key, facts);
+  if (reason !== null) return { ...recipient, status: "rejected", reason, dueAt: null };
+  if (needsApproval)
+    return { ...recipient, status: "accepted", reason: AWAITING_APPROVAL, dueAt: now + APPROVAL_MS };
+  const status = scheduledAt === null ? "queued" : "accepted";
+  return { ...recipient, status, reason, dueAt: scheduledAt ?? now };
+}
+
+/** Returns the statements that tell people if recipients wait for an approval. */
+export function approvalNotice(
+  messageId: string,
+  senderId: string,
+  recipients: readonly NewRecipient[],
+  at: number,
+): Statement[] {
+  const { length: waiting } = recipients.filter(({ reason }) => reason === AWAITING_APPROVAL);
+  if (waiting === 0) return [];
+  return [raiseApproval(newId("ntc", at), { senderId, messageId, recipients: waiting, at })];
+}
+
+/**
+ * Returns why an address gets no message: it is suppressed, or it unsubscribed from messages with a link. Returns null
+ * if it gets one.
+ */
+function refusalOf(key: string, { suppressed, unsubscribed }: SendFacts): string | null {
+  if (suppressed.has(key)) return "suppressed";
+  return unsubscribed.has(key) ? "unsubscribed" : null;
 }

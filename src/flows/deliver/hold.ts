@@ -21,6 +21,9 @@ export const NOT_VERIFIED = HELD_FOR.unverified;
  */
 export const CAPTURE_ONLY = "capture_only";
 
+/** Refusal of a message whose broadcast was canceled before its turn. */
+const CANCELED = "canceled";
+
 /** A recipient that is due. */
 export interface Due extends WaitingRecipient {
   /** Why its message does not go out, or null if it does. */
@@ -36,7 +39,7 @@ export async function readDue(deps: ReadDueDeps, messageId: string, ord: number)
   if (waiting === null) return null;
   const { recipient } = waiting;
   const refusal = waiting.testMode && !deps.capture ? CAPTURE_ONLY : refusalOf(waiting);
-  if (refusal !== null && isHeldFor(refusal) && heldFor(recipient, now) < deps.retry.giveUpMs) {
+  if (refusal !== null && isHeld(refusal, heldFor(recipient, now), deps.retry)) {
     await deps.db.write([holdRecipient(recipient, refusal, now + HOLD_MS, now)]);
     return null;
   }
@@ -45,11 +48,18 @@ export async function readDue(deps: ReadDueDeps, messageId: string, ord: number)
 
 /** Returns the reason that now refuses a recipient. It may have changed while the message waited. */
 function refusalOf(waiting: WaitingRecipient): string | null {
-  const { suppressed, unsubscribed, suspended, unverified, testMode } = waiting;
+  const { suppressed, unsubscribed, suspended, unverified, testMode, broadcast } = waiting;
   if (suppressed) return "suppressed";
   if (unsubscribed) return "unsubscribed";
+  if (broadcast === "canceled") return CANCELED;
   if (suspended) return HELD_FOR.suspended;
+  if (broadcast === "paused") return HELD_FOR.paused;
   return unverified && !testMode ? NOT_VERIFIED : null;
+}
+
+/** Returns whether a recipient is put off. A pause has no limit, because people end it. */
+function isHeld(refusal: string, heldMs: number, { giveUpMs }: RetryPolicy): boolean {
+  return isHeldFor(refusal) && (refusal === HELD_FOR.paused || heldMs < giveUpMs);
 }
 
 /** Milliseconds for which a recipient has been held. Holding makes no event, so the last event was before it. */

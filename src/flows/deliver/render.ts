@@ -1,4 +1,5 @@
 import { addresseesOf } from "../../core/messages/send-item.ts";
+import { isId } from "../../core/ids.ts";
 import { isBlank } from "../../core/messages/send-rules.ts";
 import { splitAddress } from "../../core/addresses.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
@@ -11,6 +12,7 @@ import { loadAttachments } from "../../store/messages/attachments.ts";
 import { storeRendered } from "../../store/messages/message-content.ts";
 import { findOutgoing, type Outgoing } from "../../store/messages/outgoing.ts";
 import { installationKey, type SigningKey, signingKeys } from "../../store/messages/sending.ts";
+import { templateOfBroadcast } from "../../store/audience/broadcasts.ts";
 import { findTemplate, type SavedTemplate } from "../../store/projects/templates.ts";
 import { prepareBody } from "../../store/messages/prepare-content.ts";
 import { type MailToMake, RenderingError, UnsignedError } from "../mime/make-mail.ts";
@@ -60,9 +62,24 @@ async function load(deps: Making, senderId: string, id: string): Promise<Outgoin
  */
 async function loadRendered(deps: Making, senderId: string, id: string): Promise<Outgoing> {
   const message = await load(deps, senderId, id);
-  return isRendered(message)
-    ? message
+  if (isRendered(message)) return message;
+  // The content of a broadcast never changes, and a copy of it for each recipient would fill the disk.
+  return isOfBroadcast(message.templateId)
+    ? { ...message, ...(await contentOf(deps, senderId, id, message)) }
     : deps.memory.byMessage(id, () => renderTemplateOf(deps, senderId, id));
+}
+
+function isOfBroadcast(templateId: string | null): boolean {
+  return templateId !== null && isId("bro", templateId);
+}
+
+/** The template of a message, or the content of its broadcast. */
+type Source = Pick<SavedTemplate, "senderId" | "subject" | "html" | "text" | "updatedAt">;
+
+function sourceOf({ db }: Making, senderId: string, templateId: string): Promise<Source | null> {
+  return isOfBroadcast(templateId)
+    ? templateOfBroadcast(db, senderId, templateId)
+    : findTemplate(db, senderId, templateId);
 }
 
 /**
@@ -100,7 +117,7 @@ async function contentOf(
   id: string,
   message: Outgoing,
 ): Promise<Pick<Outgoing, "subject" | "html" | "text">> {
-  const template = message.templateId && (await findTemplate(deps.db, senderId, message.templateId));
+  const template = message.templateId && (await sourceOf(deps, senderId, message.templateId));
   if (!template) throw new RenderingError("the template is gone");
   const { unsubscribeKey } = deps;
   const publicUrl = linkUrlOf(deps, message);
@@ -119,7 +136,7 @@ async function contentOf(
 async function renderOnce(
   { renderer, memory: { failures } }: Making,
   id: string,
-  { senderId, subject, html, text, updatedAt }: SavedTemplate,
+  { senderId, subject, html, text, updatedAt }: Source,
   data: Record<string, unknown>,
 ): Promise<RenderedTemplate> {
   const key = `${id} ${updatedAt}`;

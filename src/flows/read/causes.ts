@@ -76,6 +76,11 @@ export const BY_REASON: Readonly<Record<string, Cause>> = {
     who: "you",
     next: "Publish its records, and call POST /v1/domains/{id}/verify.",
   },
+  [HELD_FOR.paused]: {
+    why: "Its broadcast is paused.",
+    who: "you",
+    next: "Resume or cancel the broadcast.",
+  },
   [AWAITING_APPROVAL]: {
     why: "The key that sent it needs an approval for each message.",
     who: "you",

@@ -38,6 +38,7 @@ const PATH_IDS: Readonly<Record<string, string>> = {
   "/v1/contact-properties": "prp",
   "/v1/topics": "top",
   "/v1/segments": "seg",
+  "/v1/broadcasts": "bro",
   "/v1/api-keys": "key",
   "/v1/webhooks": "whk",
   "/v1/webhooks/:id/deliveries": "dlv",

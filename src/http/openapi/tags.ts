@@ -25,7 +25,7 @@ const TAGS: readonly Tag[] = [
   {
     name: "contacts",
     description: "Recipients with a subscription.",
-    segments: ["contacts", "contact-properties", "topics", "segments", "imports"],
+    segments: ["contacts", "contact-properties", "topics", "segments", "broadcasts", "imports"],
   },
   {
     name: "suppressions",

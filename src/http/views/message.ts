@@ -2,6 +2,8 @@ import type { Extracts } from "../../flows/read/extracts.ts";
 import type { MessageRecord } from "../../flows/read/record.ts";
 import type { Invitation } from "../../core/messages/invitation.ts";
 import { shownSender } from "../../core/messages/sender.ts";
+import { isId } from "../../core/ids.ts";
+import type { Message } from "../../store/messages/messages.ts";
 import { Type } from "@sinclair/typebox";
 import type { Mailbox } from "../../core/addresses.ts";
 import { MESSAGE_STATUSES } from "../../core/messages/states.ts";
@@ -87,6 +89,7 @@ export const MessageView = Type.Object(
     tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
     attachments: Type.Array(AttachmentView),
     templateId: Nullable(Type.String()),
+    broadcastId: Type.Optional(Type.String({ description: "The broadcast that it is part of." })),
     data: Nullable(Type.Record(Type.String(), Type.Unknown())),
     scheduledAt: Nullable(Timestamp),
     sentAt: Nullable(Timestamp),
@@ -161,6 +164,12 @@ function showEvent({ id, type, createdAt, email, data }: MessageEvent): Record<s
   return { id, type, createdAt: showTime(createdAt), email, data };
 }
 
+/** A message of a broadcast names that as its template. */
+function templateOf({ templateId }: Message): { templateId: string | null; broadcastId?: string } {
+  const isOfBroadcast = templateId !== null && isId("bro", templateId);
+  return isOfBroadcast ? { templateId: null, broadcastId: templateId } : { templateId };
+}
+
 /** Findings in a message's parts. */
 export interface ReadFromParts extends Partial<Extracts> {
   invitation: Invitation | null;
@@ -193,7 +202,7 @@ export function showMessage(
     headers: content.headers,
     tags: message.tags,
     attachments: parts.attachments,
-    templateId: message.templateId,
+    ...templateOf(message),
     data: content.data,
     scheduledAt: showTime(message.scheduledAt),
     sentAt: showTime(message.sentAt),

@@ -44,6 +44,15 @@ export async function propertyShapes(db: Db, senderId: string): Promise<readonly
   return (await db.readConfig(SHAPES, [senderId])) ?? [];
 }
 
+/** Returns the values that a contact without its own has, by the name of the property. */
+export async function fallbacksOf(db: Db, senderId: string): Promise<Record<string, PropertyValue>> {
+  const rows = await db.all<{ name: string; fallback: string }>(
+    `SELECT name, fallback FROM contact_properties WHERE sender_id = ? AND fallback IS NOT NULL AND ${KEPT} LIMIT ${MAX_PROPERTIES}`,
+    [senderId],
+  );
+  return Object.fromEntries(rows.map(({ name, fallback }) => [name, JSON.parse(fallback)]));
+}
+
 /** Returns a property of the project; null if it has none with that id. */
 export function getProperty(db: Db, senderId: string, id: string): Promise<ContactProperty | null> {
   return PROPERTIES.first(db, `WHERE sender_id = ? AND id = ? AND ${KEPT}`, [senderId, id]);

@@ -53,5 +53,35 @@ export const AUDITED_SEGMENTS: readonly Audited[] = [
   },
 ];
 
+/** The table of the step of broadcasts. The chore that makes their messages is not in the trail. */
+export const AUDITED_BROADCAST: readonly Audited[] = [
+  {
+    table: "broadcasts",
+    noun: "broadcast",
+    name: "name",
+    ...BY_PROJECT,
+    fields: {
+      name: "name",
+      status: "status",
+      topic_id: "topicId",
+      segment_id: "segmentId",
+      from_email: "from",
+      from_name: "fromName",
+      reply_to: ["replyTo", "json"],
+      subject: ["subject", "long"],
+      template_id: "templateId",
+      scheduled_at: ["scheduledAt", "time"],
+      rate_per_hour: "ratePerHour",
+      route_ids: ["routeIds", "json"],
+      ab_test: ["abTest", "json"],
+    },
+  },
+];
+
 /** The tables of all steps of the audience, as the last of them watches them. */
-export const AUDITED_AUDIENCE: readonly Audited[] = [PROPERTIES, ...AUDITED_TOPICS, ...AUDITED_SEGMENTS];
+export const AUDITED_AUDIENCE: readonly Audited[] = [
+  PROPERTIES,
+  ...AUDITED_TOPICS,
+  ...AUDITED_SEGMENTS,
+  ...AUDITED_BROADCAST,
+];

@@ -19,14 +19,15 @@ import ruleReplies from "../../../db/migrations/0015_rule_replies.sql" with { ty
 import engagement from "../../../db/migrations/0020_engagement.sql" with { type: "text" };
 import notes from "../../../db/migrations/0018_notes.sql" with { type: "text" };
 import forwardAddresses from "../../../db/migrations/0019_forward_addresses.sql" with { type: "text" };
+import broadcasts from "../../../db/migrations/0021_broadcasts.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
-import { AUDITED_CONTACTS, AUDITED_SEGMENTS, AUDITED_TOPICS } from "./audited-audience.ts";
+import { AUDITED_BROADCAST, AUDITED_CONTACTS, AUDITED_SEGMENTS, AUDITED_TOPICS } from "./audited-audience.ts";
 import { AUDITED_IMPORTS, AUDITED_MEMBERS, AUDITED_NOTICES, AUDITED_RULES } from "./audited-members.ts";
 import { AUDITED_NOTES } from "./audited-notes.ts";
 import { AUDITED_ACCEPTED, AUDITED_FORWARDS, AUDITED_WILDCARD } from "./audited-receiving.ts";
-import { AUDITED } from "./audited-tables.ts";
+import { AUDITED, type Audited } from "./audited-tables.ts";
 import { changesRow, type Db, type Statement, type Value } from "./client.ts";
 
 /** One step of the schema. Steps are only appended; a step that was released never changes. */
@@ -58,42 +59,32 @@ export const ROWS_PER_FILL = 500;
 /** Shortest pause after each commit of a walk, milliseconds. It is as long as the commit took if that is more. */
 const MIN_PAUSE_MS = 10;
 
+/** Returns the SQL of a step with the triggers of the audited tables. */
+function audited(sql: string, tables: readonly Audited[]): string {
+  return `${sql}\n${auditTriggers(tables)}`;
+}
+
 /** All steps in order. Their SQL is part of the program. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "initial", sql: initial, worksWith: 1 },
-  { version: 2, name: "audit", sql: `${audit}\n${auditTriggers(AUDITED)}`, worksWith: 1 },
-  { version: 3, name: "members", sql: `${members}\n${auditTriggers(AUDITED_MEMBERS)}`, worksWith: 1 },
-  { version: 4, name: "notices", sql: `${notices}\n${auditTriggers(AUDITED_NOTICES)}`, worksWith: 1 },
+  { version: 2, name: "audit", sql: audited(audit, AUDITED), worksWith: 1 },
+  { version: 3, name: "members", sql: audited(members, AUDITED_MEMBERS), worksWith: 1 },
+  { version: 4, name: "notices", sql: audited(notices, AUDITED_NOTICES), worksWith: 1 },
   { version: 5, name: "arrival", sql: arrival, worksWith: 4 },
-  { version: 6, name: "rules", sql: `${rules}\n${auditTriggers(AUDITED_RULES)}`, worksWith: 5 },
+  { version: 6, name: "rules", sql: audited(rules, AUDITED_RULES), worksWith: 5 },
   { version: 7, name: "mailbox", sql: mailbox, worksWith: 6 },
   { version: 8, name: "erased_unsubscriptions", sql: unsubscriptions, worksWith: 7 },
-  { version: 9, name: "properties", sql: `${properties}\n${auditTriggers(AUDITED_CONTACTS)}`, worksWith: 8 },
+  { version: 9, name: "properties", sql: audited(properties, AUDITED_CONTACTS), worksWith: 8 },
   { version: 10, name: "words", sql: words, worksWith: 9 },
-  { version: 11, name: "topics", sql: `${topics}\n${auditTriggers(AUDITED_TOPICS)}`, worksWith: 10 },
-  { version: 12, name: "wildcard", sql: `${wildcard}\n${auditTriggers(AUDITED_WILDCARD)}`, worksWith: 11 },
+  { version: 11, name: "topics", sql: audited(topics, AUDITED_TOPICS), worksWith: 10 },
+  { version: 12, name: "wildcard", sql: audited(wildcard, AUDITED_WILDCARD), worksWith: 11 },
   { version: 13, name: "key_makers", sql: keyMakers, worksWith: 12 },
-  {
-    version: 14,
-    name: "accepted_senders",
-    sql: `${accepted}\n${auditTriggers(AUDITED_ACCEPTED)}`,
-    worksWith: 13,
-  },
+  { version: 14, name: "accepted_senders", sql: audited(accepted, AUDITED_ACCEPTED), worksWith: 13 },
   { version: 15, name: "rule_replies", sql: ruleReplies, worksWith: 14 },
-  { version: 16, name: "imports", sql: `${imports}\n${auditTriggers(AUDITED_IMPORTS)}`, worksWith: 15 },
-  {
-    version: 17,
-    name: "segments",
-    sql: `${segments}\n${auditTriggers(AUDITED_SEGMENTS)}`,
-    worksWith: 16,
-  },
-  { version: 18, name: "notes", sql: `${notes}\n${auditTriggers(AUDITED_NOTES)}`, worksWith: 17 },
-  {
-    version: 19,
-    name: "forward_addresses",
-    sql: `${forwardAddresses}\n${auditTriggers(AUDITED_FORWARDS)}`,
-    worksWith: 18,
-  },
+  { version: 16, name: "imports", sql: audited(imports, AUDITED_IMPORTS), worksWith: 15 },
+  { version: 17, name: "segments", sql: audited(segments, AUDITED_SEGMENTS), worksWith: 16 },
+  { version: 18, name: "notes", sql: audited(notes, AUDITED_NOTES), worksWith: 17 },
+  { version: 19, name: "forward_addresses", sql: audited(forwardAddresses, AUDITED_FORWARDS), worksWith: 18 },
   {
     version: 20,
     name: "engagement",
@@ -104,6 +95,7 @@ export const MIGRATIONS: readonly Migration[] = [
       { table: "contacts", by: "id", sql: "UPDATE contacts SET topics = topics WHERE id BETWEEN ?1 AND ?2" },
     ],
   },
+  { version: 21, name: "broadcasts", sql: audited(broadcasts, AUDITED_BROADCAST), worksWith: 20 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

@@ -40,6 +40,7 @@ export async function anyMessages(db: Db, senderId: string, limit: number): Prom
 
 const OWN = "sender_id = ?1";
 const OF_INBOX = "inbox_id IN (SELECT id FROM inboxes WHERE sender_id = ?1)";
+const OF_BROADCAST = "broadcast_id IN (SELECT id FROM broadcasts WHERE sender_id = ?1)";
 const OF_KEY = "key_id IN (SELECT id FROM api_keys WHERE sender_id = ?1)";
 
 /** The tables of a project besides its messages and webhooks, which other steps delete, in the order of their references. */
@@ -62,6 +63,9 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["topics", "id", OWN],
   ["audience_columns", "id", OWN],
   ["segments", "id", OWN],
+  ["broadcast_figures", "broadcast_id, hour", OF_BROADCAST],
+  ["broadcast_bodies", "broadcast_id", OWN],
+  ["broadcasts", "id", OWN],
   ["suppressions", "id", OWN],
   ["templates", "id", OWN],
   ["complaints", "sender_id, email", OWN],

@@ -17,6 +17,13 @@ const STEP = 500;
 /** Reason of recipients that `release-held --drop` ends. */
 const DROPPED = "dropped_after_restore";
 
+/** Why a broadcast is paused after a restore. */
+const RESTORED = {
+  code: "restored",
+  message:
+    "A backup was restored. If messages were sent after it was made, their contacts would get a second one.",
+};
+
 /** What is held, and from when on it was due, milliseconds. */
 export interface Held {
   recipients: number;
@@ -41,6 +48,11 @@ export async function holdAll(db: Db, now: number): Promise<void> {
   await db.write([
     ...instances.flatMap(({ id }) => [...freeClaims(id, now), freeDeliveryClaims(id, now)]),
     { sql: "DELETE FROM instances", args: [] },
+    // Its messages may have gone further than the backup knows.
+    {
+      sql: `UPDATE broadcasts SET status = 'paused', problem = ? WHERE status IN ('scheduled', 'sending')`,
+      args: [JSON.stringify(RESTORED)],
+    },
     ...Object.keys(TABLES).map((table) => ({
       sql: `UPDATE ${table} SET due_at = due_at + ?1 WHERE due_at < ?1`,
       args: [HELD_MS],

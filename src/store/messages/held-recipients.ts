@@ -10,6 +10,8 @@ export const HELD_FOR = {
   suspended: "sender_suspended",
   /** The From domain has lost its records: its present owner may not have allowed us to send. */
   unverified: "domain_not_verified",
+  /** Its broadcast is paused, for as long as that is. */
+  paused: "broadcast_paused",
 } as const;
 
 /** Time after which held mail is checked again, milliseconds. */
@@ -63,9 +65,10 @@ export async function extendHolds(
             LEFT JOIN senders p ON p.id = r.sender_id
             LEFT JOIN domains d
               ON d.id = ${domainOfName({ account: "p.account_id", project: "r.sender_id", name: FROM_DOMAIN })}
-          WHERE r.due_at <= ?3 AND r.claimed_by IS NULL AND COALESCE(r.last_event_at, ?3) > ?4
+          WHERE r.due_at <= ?3 AND r.claimed_by IS NULL AND (COALESCE(r.last_event_at, ?3) > ?4 OR r.reason = '${HELD_FOR.paused}')
             AND CASE r.reason WHEN '${HELD_FOR.suspended}' THEN p.suspended_at IS NOT NULL
-              WHEN '${HELD_FOR.unverified}' THEN d.status <> 'verified' END)
+              WHEN '${HELD_FOR.unverified}' THEN d.status <> 'verified'
+              WHEN '${HELD_FOR.paused}' THEN (SELECT b.status = 'paused' FROM broadcasts b WHERE b.id = m.template_id) END)
         RETURNING message_id AS messageId, ord`,
       args: [dueAt, JSON.stringify(recipients.map(({ messageId, ord }) => [messageId, ord])), now, since],
     },

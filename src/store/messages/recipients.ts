@@ -1,3 +1,4 @@
+import type { BroadcastStatus } from "../../core/audience/broadcasts.ts";
 import { notInTopic } from "../audience/topics.ts";
 import { domainOfName } from "../domains/wildcards.ts";
 import { isAsciiText } from "../../core/text.ts";
@@ -152,6 +153,8 @@ export interface WaitingRecipient {
   returnPathDomain: string | null;
   /** When it became due. */
   dueAt: number;
+  /** The status of the broadcast that the message is part of; null: of none. */
+  broadcast: BroadcastStatus | null;
   /** True if the message's template must still be rendered. */
   toRender: boolean;
   /** Bytes of its bodies and attachments as the client gave them. */
@@ -179,7 +182,8 @@ const WAITING = `SELECT json_object('messageId', r.message_id, 'ord', r.ord, 'se
     'receivingDomain', CASE WHEN d.receiving = 1 AND d.mx_verified = 1 THEN d.name END,
     'returnPathDomain', CASE WHEN d.return_path_verified = 1 THEN d.name END,
     'toRender', m.template_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM message_content c
-      WHERE c.message_id = m.id AND c.rendered = 1), 'size', m.size, 'testMode', m.test_mode) AS facts
+      WHERE c.message_id = m.id AND c.rendered = 1), 'size', m.size, 'testMode', m.test_mode,
+    'broadcast', CASE WHEN m.template_id IS NOT NULL THEN (SELECT b.status FROM broadcasts b WHERE b.id = m.template_id) END) AS facts
   FROM recipients r JOIN messages m ON m.id = r.message_id
     LEFT JOIN senders p ON p.id = r.sender_id
     LEFT JOIN domains d ON d.id = ${domainOfName({ account: "p.account_id", project: "r.sender_id", name: FROM_DOMAIN })}
@@ -201,13 +205,14 @@ export async function waitingRecipient(
   const row = found === null || isAsciiText(found.email) ? found : await read(addressKey(found.email));
   if (row === null) return null;
   const { suppressed, unsubscribed, suspended, unverified, testMode, toRender, ...facts } = row;
-  const { receivingDomain, returnPathDomain, dueAt, size, ...recipient } = facts;
+  const { receivingDomain, returnPathDomain, dueAt, size, broadcast, ...recipient } = facts;
   return {
     recipient,
     receivingDomain,
     returnPathDomain,
     dueAt,
     size,
+    broadcast,
     suppressed: suppressed === 1,
     unsubscribed: unsubscribed === 1,
     suspended: suspended === 1,

@@ -113,6 +113,8 @@ export function deleteRoute(db: Db, accountId: string, id: string): Promise<bool
   const naming = (owners: string) => `NOT EXISTS (SELECT 1 FROM ${owners} o, json_each(o.route_ids) named
       WHERE o.account_id = routes.account_id AND named.value = routes.id)`;
   const sql = `DELETE FROM routes WHERE account_id = ? AND id = ? AND ${naming("senders")} AND ${naming("domains")}
+    AND NOT EXISTS (SELECT 1 FROM senders s JOIN broadcasts b ON b.sender_id = s.id, json_each(b.route_ids) named
+      WHERE s.account_id = routes.account_id AND named.value = routes.id AND b.status <> 'sent' AND b.status <> 'canceled')
     AND NOT EXISTS (SELECT 1 FROM routes w WHERE w.account_id = routes.account_id
       AND w.warm_up ->> 'overflowRouteId' = routes.id)`;
   return changesRow(db, sql, [accountId, id]);
@@ -147,17 +149,19 @@ const PLAN: ConfigurationQuery<{ routes: string }, readonly PlannedRoute[]> = {
         SELECT json_object(${planned("r", "named.value")}, 'overflow', json(iif(
             o.id IS NULL AND ${OVERFLOW} IS NOT '${DEFAULT_ROUTE}', NULL, json_object(${planned("o", OVERFLOW)})))) AS route
           FROM json_each(CASE WHEN ${IS_ROUTE_ID} THEN json_array(?2)
+            WHEN b.id IS NOT NULL THEN b.route_ids
             WHEN COALESCE(d.route_ids, '[]') = '[]' THEN s.route_ids ELSE d.route_ids END) named
             LEFT JOIN routes r ON r.id = named.value AND r.account_id = s.account_id
             LEFT JOIN routes o ON o.id = ${OVERFLOW} AND o.account_id = s.account_id
           WHERE r.id IS NOT NULL OR named.value = '${DEFAULT_ROUTE}' ORDER BY named.key)) AS routes
-    FROM senders s LEFT JOIN domains d ON d.id = ?2 AND d.sender_id = s.id WHERE s.id = ?1`,
+    FROM senders s LEFT JOIN domains d ON d.id = ?2 AND d.sender_id = s.id
+      LEFT JOIN broadcasts b ON b.id = ?2 AND b.sender_id = s.id WHERE s.id = ?1`,
   read: ({ routes }) => JSON.parse(routes),
 };
 
 /**
  * Returns the routes that a domain of the project names, else those that the project does, in order; none if its mail takes
- * the default one. @param domainId null: the project decides; if it is the id of a route, that one alone
+ * the default one. @param domainId null: the project decides; if it is the id of a broadcast, its routes; of a route, that one alone
  */
 export async function planOf(
   db: Db,

@@ -36,6 +36,7 @@ const OF_CONTENT = `key IN (SELECT body FROM message_content WHERE ${OF_MESSAGE}
   UNION SELECT raw FROM message_content WHERE ${OF_MESSAGE}
   UNION SELECT content FROM attachments WHERE ${OF_MESSAGE})`;
 const OF_PROJECT = "sender_id = ?1";
+const OF_BROADCAST = "broadcast_id IN (SELECT id FROM broadcasts WHERE sender_id = ?1)";
 
 /** What the trigger `holdings_attempts_insert` has added to `row_octets`. It adds it again when attempts are imported. */
 const ATTEMPTS_OCTETS = `CASE WHEN t.direction = 'inbound' OR t.test_mode = 0 THEN COALESCE((
@@ -96,6 +97,15 @@ export const KINDS: readonly Kind[] = [
   { table: "topics", key: ["id"], project: OF_PROJECT },
   { table: "segments", key: ["id"], project: OF_PROJECT },
   { table: "contacts", key: ["id"], project: OF_PROJECT },
+  {
+    table: "broadcasts",
+    key: ["id"],
+    project: OF_PROJECT,
+    // Two installations must not send it.
+    as: { status: "CASE WHEN t.status IN ('scheduled', 'sending') THEN 'paused' ELSE t.status END" },
+  },
+  { table: "broadcast_bodies", key: ["broadcast_id"], project: OF_PROJECT, rows: 8 },
+  { table: "broadcast_figures", key: ["broadcast_id", "hour"], project: OF_BROADCAST },
   { table: "suppressions", key: ["id"], project: OF_PROJECT },
   { table: "erased_unsubscriptions", key: ["sender_id", "address"], project: OF_PROJECT },
   { table: "erasures", key: ["id"], project: OF_PROJECT },
@@ -178,7 +188,7 @@ export const KINDS: readonly Kind[] = [
     key: ["message_id", "id"],
     project: OF_MESSAGE,
     messages: true,
-    quiet: { column: "type", until: "importing", counted: ["inbound_received"] },
+    quiet: { column: "type", until: "importing", counted: ["inbound_received", "unsubscribed"] },
   },
   { table: "webhook_deliveries", key: ["id"], project: OF_PROJECT, messages: true },
   { table: "fan_outs", key: ["sender_id", "id"], project: OF_PROJECT, messages: true, rows: 8 },
@@ -207,6 +217,7 @@ export const NOT_EXPORTED: Readonly<Record<string, string>> = {
   audience_columns: "copied by triggers",
   audience_numbers: "copied by triggers",
   audience_values: "copied by triggers",
+  broadcast_messages: "copied by triggers",
   stats_steps: "the same in every database",
   holdings: "counted by triggers",
   configuration_version: "counted by triggers",
@@ -242,4 +253,5 @@ export const PARENTS: Readonly<Record<string, string>> = {
   thread_id: "threads",
   message_id: "messages",
   webhook_id: "webhooks",
+  broadcast_id: "broadcasts",
 };

@@ -1,0 +1,74 @@
+import type { PropertyValue } from "./properties.ts";
+
+/** Statuses of a broadcast. `sending` lasts until each of its messages was tried once. */
+export const BROADCAST_STATUSES = ["draft", "scheduled", "sending", "paused", "sent", "canceled"] as const;
+export type BroadcastStatus = (typeof BROADCAST_STATUSES)[number];
+
+/** Maximum number of broadcasts in a project. */
+export const MAX_BROADCASTS = 5000;
+/** Largest `ratePerHour`, messages. */
+export const MAX_RATE_PER_HOUR = 100_000_000;
+
+/** The fields of a contact that a message can show. */
+export interface MergedContact {
+  email: string;
+  firstName: string | null;
+  lastName: string | null;
+  properties: Readonly<Record<string, PropertyValue>>;
+}
+
+/** The name of the variable that holds the contact. */
+const CONTACT = "contact";
+const FIELDS = ["email", "firstName", "lastName"] as const;
+
+/** The fields of a contact that a content uses. */
+export interface UsedFields {
+  fields: readonly (typeof FIELDS)[number][];
+  /** Names of properties; null: all. */
+  properties: readonly string[] | null;
+}
+
+/** Returns the fields of a contact that are among the variables of a content, which are full paths. */
+export function usedFields(variables: readonly string[]): UsedFields {
+  const whole = variables.includes(CONTACT);
+  const isUsed = (path: string) =>
+    whole || variables.some((variable) => variable === path || variable.startsWith(`${path}.`));
+  const properties = variables.flatMap(
+    (variable) => /^contact\.properties\.([A-Za-z0-9_]+)/.exec(variable)?.[1] ?? [],
+  );
+  const isDynamic = variables.some((variable) => /^contact(?:\.properties)?(?:\[|$)/.test(variable));
+  return {
+    fields: FIELDS.filter((field) => isDynamic || isUsed(`${CONTACT}.${field}`)),
+    properties: isDynamic || variables.includes(`${CONTACT}.properties`) ? null : properties,
+  };
+}
+
+/**
+ * Returns the data of one contact's message: what the content uses, and no more, because it is stored with each message.
+ * @param fallbacks values of the properties that a contact lacks
+ */
+export function mergeData(
+  { fields, properties: names }: UsedFields,
+  contact: MergedContact,
+  fallbacks: Readonly<Record<string, PropertyValue>>,
+): Record<string, unknown> | null {
+  const values = { ...fallbacks, ...contact.properties };
+  const shown = names === null ? values : picked(values, names);
+  const own = Object.fromEntries(
+    fields.flatMap((field) => (contact[field] === null ? [] : [[field, contact[field]]])),
+  );
+  if (fields.length === 0 && names?.length === 0) return null;
+  return { [CONTACT]: { ...own, ...(Object.keys(shown).length === 0 ? {} : { properties: shown }) } };
+}
+
+function picked(
+  values: Readonly<Record<string, PropertyValue>>,
+  names: readonly string[],
+): Record<string, PropertyValue> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = Object.hasOwn(values, name) ? values[name] : undefined;
+      return value === undefined ? [] : [[name, value] as const];
+    }),
+  );
+}

@@ -1,0 +1,30 @@
+import type { Db } from "../engine/client.ts";
+
+/** The outcomes of the messages of a broadcast. `opened` and `clicked` count recipients, without machines. */
+export const BROADCAST_FIGURES = [
+  "sent",
+  "delivered",
+  "bounced",
+  "complained",
+  "failed",
+  "opened",
+  "clicked",
+  "unsubscribed",
+] as const;
+export type BroadcastFigures = Record<(typeof BROADCAST_FIGURES)[number], number>;
+
+const SUMS = BROADCAST_FIGURES.map((figure) => `COALESCE(SUM(f.${figure}), 0) AS ${figure}`).join(", ");
+
+/** Returns the figures of broadcasts of the project, by id. */
+export async function figuresOfBroadcasts(
+  db: Db,
+  senderId: string,
+  ids: readonly string[],
+): Promise<Map<string, BroadcastFigures>> {
+  const rows = await db.all<BroadcastFigures & { id: string }>(
+    `SELECT b.id, ${SUMS} FROM json_each(?) j JOIN broadcasts b ON b.id = j.value AND b.sender_id = ?
+      LEFT JOIN broadcast_figures f ON f.broadcast_id = b.id GROUP BY b.id`,
+    [JSON.stringify(ids), senderId],
+  );
+  return new Map(rows.map(({ id, ...figures }) => [id, figures]));
+}
