@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COSTLY_WORK, type CostlyWork } from "../../src/core/concurrency/costly-work.ts";
-import { rightsOf } from "../../src/http/resend/translate.ts";
+import { rightsOf } from "../../src/http/resend/form/translate.ts";
 import { openRateLimiter } from "../../src/queue/rate-limiter.ts";
 import { allRoutes } from "../support/all-routes.ts";
 import { type TestApi, TEST_KEY, testApi } from "../support/api.ts";

@@ -10,7 +10,7 @@ import { contactBatchRoute } from "../../src/http/routes/contact-batch.ts";
 import { contactRoutes } from "../../src/http/routes/contacts.ts";
 import { log } from "../../src/log.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
-import { NUMBERS_STEP, NUMBERS_WITH } from "../../src/store/audience/filter-sets.ts";
+import { NUMBERS_STEP, numbersQuery } from "../../src/store/audience/filter-sets.ts";
 import { MIGRATIONS } from "../../src/store/engine/migrate.ts";
 import { noteEngagement } from "../../src/store/audience/engagement-times.ts";
 import { type TestApi, testApi } from "../support/api.ts";
@@ -280,7 +280,7 @@ describe("counting", () => {
 
   test("a condition reads the numbers of one step from its column alone", async () => {
     const rows = await api.db.all<{ detail: string }>(
-      `EXPLAIN QUERY PLAN ${NUMBERS_WITH("value IS 'pro'")}`,
+      `EXPLAIN QUERY PLAN ${numbersQuery("value IS 'pro'")}`,
       [api.acme.a.id, "p:plan", 0],
     );
     expect(rows.map(({ detail }) => detail)).toEqual([

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Kind, type TSchema, Type } from "@sinclair/typebox";
 import { BYTE_LIST } from "../../src/core/validation.ts";
-import { NO_FIELDS } from "../../src/http/resend/given.ts";
+import { NO_FIELDS } from "../../src/http/resend/form/given.ts";
 import { resendRoutes } from "../../src/http/resend/routes.ts";
 import { MAX_WORDS_CHARS } from "../../src/http/resend/scheduled-words.ts";
 import { MAX_JSON_VALUES, MAX_LIST_NUMBERS } from "../../src/http/json/scanner.ts";

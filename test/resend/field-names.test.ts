@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Kind, type TSchema } from "@sinclair/typebox";
 import { BYTE_LIST } from "../../src/core/validation.ts";
-import { inTheirWords } from "../../src/http/resend/field-names.ts";
-import { NO_FIELDS } from "../../src/http/resend/given.ts";
+import { inTheirWords } from "../../src/http/resend/form/field-names.ts";
+import { NO_FIELDS } from "../../src/http/resend/form/given.ts";
 import { resendRoutes } from "../../src/http/resend/routes.ts";
 import type { Route } from "../../src/http/routing/route.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";

@@ -93,17 +93,112 @@ describe("contacts of the package resend", () => {
     expect((await resend.contacts.get(id)).error).toMatchObject({ statusCode: 404 });
   });
 
-  test("there is one segment with all contacts, which is also the audience", async () => {
-    expect((await resend.segments.list()).data?.data).toMatchObject([{ id: "all" }]);
+  test("a segment gets members, lists them and those of a contact, and is removed", async () => {
+    const made = (await resend.segments.create({ name: "Beta" })).data;
+    const id = made?.id ?? "";
+    expect(made).toEqual({ object: "segment", id, name: "Beta" });
+    expect((await resend.segments.list()).data?.data).toMatchObject([{ id: "all" }, { id, name: "Beta" }]);
+    const email = "ben@example.com";
+    const contactId = (await resend.contacts.create({ email, segments: [{ id }] })).data?.id ?? "";
+    const other =
+      (await resend.contacts.create({ email: "cy@example.com", audienceId: "all" })).data?.id ?? "";
+    const members = async () =>
+      (await resend.contacts.list({ segmentId: id })).data?.data.map((one) => one.email);
+    expect(await members()).toEqual([email]);
+    expect((await resend.contacts.segments.add({ contactId: other, segmentId: id })).data).toEqual({ id });
+    expect((await members())?.sort()).toEqual([email, "cy@example.com"]);
+    expect((await resend.contacts.segments.list({ email })).data?.data).toMatchObject([
+      { id: "all" },
+      { id },
+    ]);
+    expect((await resend.contacts.segments.remove({ contactId: other, segmentId: id })).data).toMatchObject({
+      id,
+      deleted: true,
+    });
+    expect(await members()).toEqual([email]);
+    expect((await resend.contacts.get(contactId)).data?.properties).toEqual({});
+    expect((await resend.segments.update(id, { name: "Gamma" })).data).toEqual({ object: "segment", id });
+    expect((await resend.audiences.get(id)).data).toMatchObject({ object: "segment", id, name: "Gamma" });
+    expect((await resend.segments.remove(id)).data).toEqual({ object: "segment", id, deleted: true });
+    expect((await resend.segments.get(id)).error).toMatchObject({ statusCode: 404 });
+    expect((await service.call("GET", "/v1/contact-properties")).body.data).toEqual([]);
+  });
+
+  test("the segment of all contacts stays, and one with a filter takes no members", async () => {
     expect((await resend.audiences.get("all")).data).toMatchObject({ object: "segment", id: "all" });
+    expect((await resend.segments.remove("all")).error).toMatchObject({ statusCode: 404 });
     expect((await resend.segments.get("other")).error).toMatchObject({ statusCode: 404 });
-    const made = await resend.contacts.create({ email: "ben@example.com", audienceId: "all" });
-    const contactId = made.data?.id ?? "";
-    expect((await resend.contacts.segments.list({ contactId })).data?.data).toMatchObject([{ id: "all" }]);
-    expect((await resend.contacts.segments.add({ contactId, segmentId: "all" })).data).toEqual({ id: "all" });
-    expect(
-      (await resend.contacts.create({ email: "c@example.com", audienceId: "x" })).error?.statusCode,
-    ).toBe(404);
+    const contact = { email: "ed@example.com" };
+    const contactId = (await resend.contacts.create(contact)).data?.id ?? "";
+    const all = { contactId, segmentId: "all" };
+    expect((await resend.contacts.segments.add(all)).data).toEqual({ id: "all" });
+    expect((await resend.contacts.segments.remove(all)).error).toMatchObject({ statusCode: 404 });
+    const filter = { field: "email", op: "eq", value: contact.email };
+    const { id } = (await service.call("POST", "/v1/segments", { name: "Ed", filter })).body;
+    expect((await resend.contacts.list({ segmentId: id })).data?.data).toMatchObject([contact]);
+    expect((await resend.contacts.segments.add({ contactId, segmentId: id })).error).toMatchObject({
+      statusCode: 422,
+      message: expect.stringContaining("whose filter says who is in it"),
+    });
+    const missing = await resend.contacts.create({ email: "fay@example.com", audienceId: "x" });
+    expect(missing.error?.statusCode).toBe(404);
+  });
+
+  test("a property is defined, changed and removed, and a contact has its value", async () => {
+    const made = await resend.contactProperties.create({
+      key: "plan",
+      type: "string",
+      fallbackValue: "free",
+    });
+    const id = made.data?.id ?? "";
+    expect(made.data).toEqual({ object: "contact_property", id });
+    const shown = { id, key: "plan", type: "string", fallbackValue: "free" };
+    expect((await resend.contactProperties.get(id)).data).toMatchObject(shown);
+    expect((await resend.contactProperties.list()).data?.data).toMatchObject([shown]);
+    expect((await resend.contactProperties.update({ id, fallbackValue: null } as never)).data).toEqual(
+      made.data,
+    );
+    expect((await resend.contactProperties.get(id)).data?.fallbackValue).toBeNull();
+    const email = "gil@example.com";
+    const contact = (await resend.contacts.create({ email, properties: { plan: "pro", note: "x" } })).data
+      ?.id;
+    const record = (await service.call("GET", `/v1/contacts/${contact}`)).body;
+    expect([record.properties, record.metadata]).toEqual([{ plan: "pro" }, { note: "x" }]);
+    expect((await resend.contacts.get({ email })).data?.properties).toEqual({
+      plan: { type: "string", value: "pro" },
+      note: { type: "string", value: "x" },
+    } as never);
+    const removed = { object: "contact_property", id, deleted: true };
+    expect((await resend.contactProperties.remove(id)).data).toEqual(removed as never);
+  });
+
+  test("a topic is made, changed, chosen, sent to and removed", async () => {
+    const made = await resend.topics.create({
+      name: "News",
+      description: "Monthly",
+      defaultSubscription: "opt_in",
+    });
+    const id = made.data?.id ?? "";
+    const shown = { id, name: "News", description: "Monthly", default_subscription: "opt_in" };
+    expect((await resend.topics.get(id)).data).toMatchObject(shown);
+    expect((await resend.topics.update({ id, name: "Letters" })).data).toMatchObject({ id });
+    expect((await resend.topics.list()).data?.data).toMatchObject([{ ...shown, name: "Letters" }]);
+    const email = TO;
+    const topics = [{ id, subscription: "opt_out" as const }];
+    await resend.contacts.create({ email, topics });
+    const choice = async () => (await resend.contacts.topics.list({ email })).data?.data[0]?.subscription;
+    expect(await choice()).toBe("opt_out");
+    await verifiedDomain(service, "topics.test");
+    const mail = { from: "a@topics.test", to: email, subject: "News", text: "x", topicId: id };
+    const left = await service.message((await resend.emails.send(mail)).data?.id ?? "", "rejected");
+    expect(left.recipients[0].reason).toBe("unsubscribed");
+    const back = { email, topics: [{ id, subscription: "opt_in" as const }] };
+    expect((await resend.contacts.topics.update(back)).data?.id).toStartWith("con_");
+    expect(await choice()).toBe("opt_in");
+    const sent = await service.message((await resend.emails.send(mail)).data?.id ?? "", "delivered");
+    expect(sent.topicId).toBe(id);
+    expect((await resend.topics.remove(id)).data).toEqual({ object: "topic", id, deleted: true } as never);
+    expect((await resend.emails.send(mail)).error).toMatchObject({ statusCode: 422 });
   });
 });
 

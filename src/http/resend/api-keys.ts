@@ -5,8 +5,8 @@ import type { Db } from "../../store/engine/client.ts";
 import { listKeys } from "../../store/projects/keys.ts";
 import type { CheckedRequest, Principal, Route } from "../routing/route.ts";
 import { OneOf, showTime } from "../routing/schemas.ts";
-import { Given, ShortText } from "./given.ts";
-import { listRoute, type Operations, refuseFields, translated, withoutNulls } from "./translate.ts";
+import { Given, ShortText } from "./form/given.ts";
+import { listRoute, type Operations, refuseFields, translated, withoutNulls } from "./form/translate.ts";
 
 const PERMISSIONS = ["full_access", "sending_access"] as const;
 /** Scopes of each permission. None: every scope. */

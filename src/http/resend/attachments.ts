@@ -9,7 +9,7 @@ import { raw } from "../routing/answer.ts";
 import { openRoute, type Route } from "../routing/route.ts";
 import { disposition, mediaType } from "../routes/emails/email-bytes.ts";
 import { showTime } from "../routing/schemas.ts";
-import { ID_PAGE, listBody, type Operations, RESEND_PATH, resendRoute } from "./translate.ts";
+import { ID_PAGE, listBody, type Operations, RESEND_PATH, resendRoute } from "./form/translate.ts";
 import type { Parts } from "../routing/parts.ts";
 
 /** How long a download link works, as Resend's do. */

@@ -1,22 +1,24 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { addressKey } from "../../core/addresses.ts";
-import { AppError, existing } from "../../core/errors.ts";
-import { findContact, listContacts } from "../../store/projects/contacts.ts";
+import { MAX_SEGMENTS } from "../../core/audience/filter.ts";
+import { segmentFilter } from "../../flows/audience/segments.ts";
+import { contactPasses } from "../../store/audience/filter-sql.ts";
+import { propertyShapes } from "../../store/audience/properties.ts";
+import { listContacts } from "../../store/projects/contacts.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
 import { showTime } from "../routing/schemas.ts";
-import { AddressText, Given, Id, ShortText, Values } from "./given.ts";
+import { ALL, membership } from "./audience/members.ts";
+import { choicesOf, TopicChoices } from "./audience/topics.ts";
+import { contactId } from "./audience/contact-id.ts";
+import { AddressText, Given, Id, ShortText, Values } from "./form/given.ts";
 import {
   callOperation,
-  ID_PAGE,
-  listBody,
   listRoute,
   type Operations,
-  refuseFields,
   renamed,
   resendRoute,
   translated,
-} from "./translate.ts";
+} from "./form/translate.ts";
 
 interface Contact {
   id: string;
@@ -25,10 +27,11 @@ interface Contact {
   lastName: string | null;
   subscribed: boolean;
   metadata: Record<string, unknown>;
+  properties: Record<string, unknown>;
   createdAt: string;
 }
 
-const NAMES = { first_name: "firstName", last_name: "lastName", properties: "metadata" } as const;
+const NAMES = { first_name: "firstName", last_name: "lastName" } as const;
 const CONTACT_FIELDS = {
   first_name: Given(ShortText),
   last_name: Given(ShortText),
@@ -36,34 +39,17 @@ const CONTACT_FIELDS = {
   properties: Given(Values),
 };
 const ContactFields = Type.Object(CONTACT_FIELDS);
-/** Segments of a contact. There is only one, so a list of more is a mistake. */
-const Segments = Type.Array(Type.Union([Id, Type.Object({ id: Id })]), { maxItems: 100 });
-const TOPICS = { topics: "Use topics of PATCH /v1/contacts/{id}." };
+/** Segments that a new contact is added to. */
+const Segments = Type.Array(Type.Union([Id, Type.Object({ id: Id })]), { maxItems: MAX_SEGMENTS });
 
-/** The id of the one segment, which has all contacts. */
-const ALL = "all";
-/** Every contact is in the one segment. When it was made is not known, so its time is the beginning. */
-const SEGMENT = { id: ALL, name: "All contacts", created_at: "1970-01-01T00:00:00.000Z" };
-
-/** Returns the routes of contacts and of the one segment `all`, which Resend also calls an audience. */
+/** Returns the routes of contacts: of all, and of a segment, which Resend also calls an audience. */
 export function contactRoutes(operations: Operations, db: Db): Route[] {
   return [
     ...["/contacts", "/segments/:segment/contacts", "/audiences/:segment/contacts"].flatMap((base) => [
       ...collectionRoutes(operations, db, base),
       ...itemRoutes(operations, db, base),
     ]),
-    ...segmentRoutes(operations, db),
-    ...refusedRoutes(operations),
   ];
-}
-
-/** Throws 404 if the path names another segment than `all`. */
-function requireSegment({ params }: CheckedRequest): void {
-  if (params.segment !== undefined && params.segment !== ALL) throw noSegment();
-}
-
-function noSegment(): AppError {
-  return new AppError("not_found", `No such segment. Postrider has one, "${ALL}", with all contacts.`);
 }
 
 function collectionRoutes(operations: Operations, db: Db, path: string): Route[] {
@@ -73,14 +59,26 @@ function collectionRoutes(operations: Operations, db: Db, path: string): Route[]
       path,
       operation: "createContact",
       summary: "Create a contact",
-      body: Type.Object({ ...CONTACT_FIELDS, email: Given(AddressText), segments: Given(Segments) }),
-      ask(context) {
-        requireSegment(context);
-        const { email, segments, ...fields } = context.body;
-        refuseFields(fields, TOPICS);
-        for (const segment of segments ?? [])
-          if ((typeof segment === "string" ? segment : segment.id) !== ALL) throw noSegment();
-        return { body: { ...(email == null ? {} : { email }), ...contactFields(fields) } };
+      body: Type.Object({
+        ...CONTACT_FIELDS,
+        email: Given(AddressText),
+        segments: Given(Segments),
+        topics: Given(TopicChoices),
+      }),
+      async ask({ body, senderId, params }) {
+        const { email, segments, topics, ...fields } = body;
+        const ids = (segments ?? []).map((segment) => (typeof segment === "string" ? segment : segment.id));
+        if (params.segment !== undefined) ids.push(params.segment);
+        const { properties, ...rest } = await contactFields(db, senderId ?? "", fields);
+        const added = { ...properties, ...(await membership(db, senderId ?? "", ids, true)) };
+        return {
+          body: {
+            ...(email == null ? {} : { email }),
+            ...rest,
+            ...(Object.keys(added).length === 0 ? {} : { properties: added }),
+            ...(topics == null ? {} : { topics: choicesOf(topics) }),
+          },
+        };
       },
       answer: ({ id }: Contact) => ({ object: "contact", id }),
     }),
@@ -88,9 +86,10 @@ function collectionRoutes(operations: Operations, db: Db, path: string): Route[]
       path,
       operation: "listContacts",
       summary: "List contacts",
-      read(context, place, take) {
-        requireSegment(context);
-        return listContacts(db, context.senderId, {}, place, take);
+      async read({ senderId, params: { segment = ALL }, now }, place, take) {
+        const passes =
+          segment === ALL ? undefined : contactPasses(await segmentFilter(db, senderId, segment, now));
+        return listContacts(db, senderId, { passes }, place, take);
       },
       show: (contacts) =>
         contacts.map((contact) => showContact({ ...contact, createdAt: showTime(contact.createdAt) })),
@@ -98,22 +97,24 @@ function collectionRoutes(operations: Operations, db: Db, path: string): Route[]
   ];
 }
 
-/** Returns the fields of a contact under the names of `/v1`. Null clears a name, so it is kept. */
-function contactFields(fields: Static<typeof ContactFields>): Record<string, unknown> {
-  const { unsubscribed } = fields;
+/**
+ * Returns the fields of a contact under the names of `/v1`. Null clears a name, so it is kept. Values whose property is not defined
+ * are metadata.
+ */
+async function contactFields(
+  db: Db,
+  senderId: string,
+  { unsubscribed, properties, ...fields }: Static<typeof ContactFields>,
+): Promise<{ properties?: Record<string, unknown> }> {
+  const defined = new Set((await propertyShapes(db, senderId)).map(({ name }) => name));
+  const values = Object.entries(properties ?? {});
+  const [typed, others] = [true, false].map((is) => values.filter(([name]) => defined.has(name) === is));
   return {
     ...renamed(fields, NAMES),
     ...(typeof unsubscribed === "boolean" ? { subscribed: !unsubscribed } : {}),
+    ...(typed?.length ? { properties: Object.fromEntries(typed) } : {}),
+    ...(others?.length ? { metadata: Object.fromEntries(others) } : {}),
   };
-}
-
-/** Returns a contact's id. The path has its id or its address. */
-async function contactId(db: Db, context: CheckedRequest): Promise<string> {
-  requireSegment(context);
-  const { contact = "" } = context.params;
-  if (!contact.includes("@")) return contact;
-  const found = existing("contact", await findContact(db, context.senderId ?? "", addressKey(contact)));
-  return found.id;
 }
 
 function itemRoutes(operations: Operations, db: Db, base: string): Route[] {
@@ -130,7 +131,7 @@ function itemRoutes(operations: Operations, db: Db, base: string): Route[] {
       answer: (contact: Contact) => ({
         object: "contact",
         ...showContact(contact),
-        properties: showProperties(contact.metadata),
+        properties: showProperties({ ...contact.metadata, ...contact.properties }),
       }),
     }),
     translated(operations, {
@@ -140,8 +141,10 @@ function itemRoutes(operations: Operations, db: Db, base: string): Route[] {
       summary: "Update a contact",
       body: ContactFields,
       async ask(context) {
-        refuseFields(context.body, TOPICS);
-        return { ...(await ask(context)), body: contactFields(context.body) };
+        return {
+          ...(await ask(context)),
+          body: await contactFields(db, context.senderId ?? "", context.body),
+        };
       },
       answer: ({ id }: Contact) => ({ object: "contact", id }),
     }),
@@ -151,68 +154,6 @@ function itemRoutes(operations: Operations, db: Db, base: string): Route[] {
       return { status: 200, body: { object: "contact", contact: params.id, deleted: true } };
     }),
   ];
-}
-
-function segmentRoutes(operations: Operations, db: Db): Route[] {
-  const reading = { method: "GET", operation: "listContacts" } as const;
-  const segment = { object: "segment", ...SEGMENT };
-  const ofContact = "/contacts/:contact/segments";
-  const list = { ...reading, query: Type.Object(ID_PAGE) };
-  const all = { status: 200, body: listBody([SEGMENT], false) };
-  return [
-    ...["/segments", "/audiences"].flatMap((path) => [
-      resendRoute(operations, { ...list, path, summary: "List segments" }, () => all),
-      resendRoute(
-        operations,
-        { ...reading, path: `${path}/:segment`, summary: "Get a segment" },
-        (context) => {
-          requireSegment(context);
-          return { status: 200, body: segment };
-        },
-      ),
-    ]),
-    resendRoute(
-      operations,
-      { ...list, path: ofContact, summary: "List a contact's segments" },
-      async (context) => {
-        await callOperation(operations, "getContact", context, {
-          params: { id: await contactId(db, context) },
-        });
-        return all;
-      },
-    ),
-    translated(operations, {
-      method: "POST",
-      path: `${ofContact}/:segment`,
-      operation: "getContact",
-      summary: "Add a contact to a segment. It is in the only one already",
-      ask: async (context) => ({ params: { id: await contactId(db, context) } }),
-      answer: () => ({ id: ALL }),
-    }),
-  ];
-}
-
-/** Calls that would change segments. They answer 404, as all calls without a counterpart do. */
-const CHANGES = [
-  { method: "POST", path: "/segments" },
-  { method: "PATCH", path: "/segments/:segment" },
-  { method: "DELETE", path: "/segments/:segment" },
-  { method: "POST", path: "/audiences" },
-  { method: "PATCH", path: "/audiences/:segment" },
-  { method: "DELETE", path: "/audiences/:segment" },
-  { method: "DELETE", path: "/contacts/:contact/segments/:segment" },
-] as const;
-
-function refusedRoutes(operations: Operations): Route[] {
-  return CHANGES.map((change) =>
-    resendRoute(
-      operations,
-      { ...change, operation: "updateContact", summary: "Change segments, which is refused" },
-      () => {
-        throw noSegment();
-      },
-    ),
-  );
 }
 
 function showContact({ id, email, firstName, lastName, subscribed, createdAt }: Contact) {
@@ -226,10 +167,10 @@ function showContact({ id, email, firstName, lastName, subscribed, createdAt }: 
   };
 }
 
-/** Returns the metadata that Resend's properties can hold: strings and numbers. */
-function showProperties(metadata: Record<string, unknown>): Record<string, unknown> {
+/** Returns the values that Resend's properties can hold: strings and numbers. */
+function showProperties(values: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(metadata).flatMap(([name, value]) => {
+    Object.entries(values).flatMap(([name, value]) => {
       const type = typeof value;
       return type === "string" || type === "number" ? [[name, { type, value }]] : [];
     }),

@@ -4,7 +4,7 @@ import type { Db } from "../../store/engine/client.ts";
 import { listDomains } from "../../store/domains/domains.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
 import { OneOf, showTime } from "../routing/schemas.ts";
-import { Given, ShortText } from "./given.ts";
+import { Given, ShortText } from "./form/given.ts";
 import {
   callOperation,
   listRoute,
@@ -12,7 +12,7 @@ import {
   refuseFields,
   resendRoute,
   translated,
-} from "./translate.ts";
+} from "./form/translate.ts";
 
 interface DnsRecord {
   type: string;

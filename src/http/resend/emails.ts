@@ -8,11 +8,11 @@ import type { Message } from "../../store/messages/messages.ts";
 import { showTime } from "../routing/schemas.ts";
 import type { Route } from "../routing/route.ts";
 import { MAX_BATCH } from "../routes/emails/emails.ts";
-import { inTheirWords } from "./field-names.ts";
-import { Given } from "./given.ts";
+import { inTheirWords } from "./form/field-names.ts";
+import { Given } from "./form/given.ts";
 import { timeOf } from "./scheduled-words.ts";
 import { ScheduledAt, SendBody, sendItemOf } from "./send-body.ts";
-import { listRoute, type Operations, resendRoute, translated } from "./translate.ts";
+import { listRoute, type Operations, resendRoute, translated } from "./form/translate.ts";
 import type { LargeContents } from "../../store/contents/large-reads.ts";
 
 /** Returns the routes of `/resend/emails` for sent messages. */

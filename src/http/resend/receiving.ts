@@ -9,7 +9,7 @@ import type { Message } from "../../store/messages/messages.ts";
 import { OneOf, showTime } from "../routing/schemas.ts";
 import type { Route } from "../routing/route.ts";
 import { rawLink } from "./attachments.ts";
-import { listRoute, type Operations, resendRoute } from "./translate.ts";
+import { listRoute, type Operations, resendRoute } from "./form/translate.ts";
 import type { Parts } from "../routing/parts.ts";
 
 /** Returns the routes of received messages. */

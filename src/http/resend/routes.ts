@@ -1,6 +1,9 @@
 import type { Route } from "../routing/route.ts";
 import { apiKeyRoutes } from "./api-keys.ts";
 import { attachmentRoutes, fileRoute } from "./attachments.ts";
+import { propertyRoutes } from "./audience/properties.ts";
+import { segmentRoutes } from "./audience/segments.ts";
+import { topicRoutes } from "./audience/topics.ts";
 import { contactRoutes } from "./contacts.ts";
 import { domainRoutes } from "./domains.ts";
 import { emailRoutes } from "./emails.ts";
@@ -25,6 +28,9 @@ export function resendRoutes(routes: readonly Route[], deps: Parts): Route[] {
     ...attachmentRoutes(operations, deps, "/emails/receiving"),
     fileRoute(deps),
     ...domainRoutes(operations, deps.db),
+    ...propertyRoutes(operations, deps.db),
+    ...topicRoutes(operations, deps.db),
+    ...segmentRoutes(operations, deps.db),
     ...contactRoutes(operations, deps.db),
     ...templateRoutes(operations, deps.db),
     ...suppressionRoutes(operations, deps.db),

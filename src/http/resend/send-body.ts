@@ -1,14 +1,14 @@
 import { Kind, type Static, Type } from "@sinclair/typebox";
 import { invalid, validationError } from "../../core/errors.ts";
-import { theirName } from "./field-names.ts";
+import { theirName } from "./form/field-names.ts";
 import { decisiveFieldIssues } from "../../core/messages/decisive-fields.ts";
 import { MAX_SUBJECT_CHARS } from "../../core/messages/send-item.ts";
 import { MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE_BYTES } from "../../core/messages/send-rules.ts";
 import { BYTE_LIST } from "../../core/validation.ts";
 import { MAX_LIST_NUMBERS } from "../json/scanner.ts";
-import { AddressText, Given, Id, ShortText, Part, Values } from "./given.ts";
+import { AddressText, Given, Id, Part, Values } from "./form/given.ts";
 import { MAX_WORDS_CHARS, timeOf } from "./scheduled-words.ts";
-import { refuseFields, renamed, withoutNulls } from "./translate.ts";
+import { renamed, withoutNulls } from "./form/translate.ts";
 
 /** Maximum number of recipients of a message, as the largest setting allows. */
 const MAX_ADDRESSES = 1000;
@@ -74,7 +74,7 @@ export const SendBody = Type.Object({
   attachments: Given(Type.Array(File, { maxItems: MAX_FILES })),
   scheduled_at: Given(ScheduledAt),
   template: Given(Type.Object({ id: Given(Id), variables: Given(Values) })),
-  topic_id: Given(ShortText),
+  topic_id: Given(Id),
 });
 export type SendBody = Static<typeof SendBody>;
 
@@ -89,6 +89,7 @@ const SEND_NAMES = {
   text: "text",
   headers: "headers",
   tags: "tags",
+  topic_id: "topicId",
 } as const;
 
 const FILE_NAMES = {
@@ -112,7 +113,6 @@ export async function sendItemOf(body: SendBody, now: number): Promise<Record<st
   const misspelt = decisiveFieldIssues(body, FIELDS, theirName);
   if (misspelt.length > 0) throw validationError(misspelt);
   const fields = withoutNulls(body);
-  refuseFields(fields, { topic_id: "Use topicId of POST /v1/emails." });
   const { scheduled_at: scheduledAt, template, attachments } = fields;
   const { id: templateId, variables: data } = withoutNulls(template ?? {});
   return {

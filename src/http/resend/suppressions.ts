@@ -12,8 +12,15 @@ import {
 import type { Db } from "../../store/engine/client.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
 import { OneOf, showTime } from "../routing/schemas.ts";
-import { AddressText, Given, Id } from "./given.ts";
-import { callOperation, ID_PAGE, listRoute, type Operations, resendRoute, translated } from "./translate.ts";
+import { AddressText, Given, Id } from "./form/given.ts";
+import {
+  callOperation,
+  ID_PAGE,
+  listRoute,
+  type Operations,
+  resendRoute,
+  translated,
+} from "./form/translate.ts";
 
 /** Maximum number of addresses or ids in one request. */
 const MAX_ENTRIES = 100;

@@ -4,7 +4,7 @@ import type { Db } from "../../store/engine/client.ts";
 import { listTemplateNames, type NamedTemplate } from "../../store/projects/templates.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
 import { OneOf, showTime } from "../routing/schemas.ts";
-import { Given, Id, Part, ShortText } from "./given.ts";
+import { Given, Id, Part, ShortText } from "./form/given.ts";
 import {
   callOperation,
   listRoute,
@@ -14,7 +14,7 @@ import {
   renamed,
   translated,
   withoutNulls,
-} from "./translate.ts";
+} from "./form/translate.ts";
 import { MAX_BODY_PART_BYTES } from "../../core/messages/send-rules.ts";
 import { invalid } from "../../core/errors.ts";
 

@@ -5,7 +5,7 @@ import { listDeliveries } from "../../store/webhooks/delivery-log.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
 import { requireWebhook } from "../routes/webhook-deliveries.ts";
 import { showTime } from "../routing/schemas.ts";
-import { listBody, listRoute, type Operations, translated } from "./translate.ts";
+import { listBody, listRoute, type Operations, translated } from "./form/translate.ts";
 
 interface Delivery {
   id: string;

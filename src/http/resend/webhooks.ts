@@ -20,8 +20,8 @@ import {
   type Signed,
   type WebhookDeps,
 } from "../../flows/webhooks/webhooks.ts";
-import { Given, ShortText } from "./given.ts";
-import { listRoute, type Operations, type RequestWith, resendRoute, withoutNulls } from "./translate.ts";
+import { Given, ShortText } from "./form/given.ts";
+import { listRoute, type Operations, type RequestWith, resendRoute, withoutNulls } from "./form/translate.ts";
 
 const DIALECT = "resend";
 /** Maximum number of event names in one webhook, duplicates included. */

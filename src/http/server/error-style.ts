@@ -1,7 +1,7 @@
 import type { Answer } from "../routing/answer.ts";
 import { errorAnswer } from "../routing/errors.ts";
-import { resendErrorAnswer } from "../resend/errors.ts";
-import { RESEND_PATH } from "../resend/translate.ts";
+import { resendErrorAnswer } from "../resend/form/errors.ts";
+import { RESEND_PATH } from "../resend/form/translate.ts";
 
 /**
  * Returns the answer to an error in the form that clients of this path read.

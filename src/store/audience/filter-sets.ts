@@ -21,6 +21,8 @@ interface Step {
   senderId: string;
   /** The numbers after `from`, at most `NUMBERS_STEP`. */
   from: number;
+  /** All contacts, once a condition has asked for them. */
+  everyone?: Numbers;
 }
 
 /** The contacts that pass a filter. */
@@ -61,12 +63,12 @@ async function lastStep(db: Db, senderId: string): Promise<number> {
   return Math.floor((highest - 1) / NUMBERS_STEP) * NUMBERS_STEP;
 }
 
+/** The contacts with these numbers. CROSS: SQLite would look at all numbers, to be spared the sorting. */
+export const CONTACTS_OF = `SELECT c.id, c.email FROM json_each(?) n CROSS JOIN audience_numbers a ON a.sender_id = ? AND a.no = n.value
+  CROSS JOIN contacts c ON c.id = a.contact_id ORDER BY a.no DESC`;
+
 function contactsOf(db: Db, senderId: string, numbers: readonly number[]): Promise<Passing["last"]> {
-  return db.all(
-    `SELECT c.id, c.email FROM json_each(?) n JOIN audience_numbers a ON a.sender_id = ? AND a.no = n.value
-      JOIN contacts c ON c.id = a.contact_id ORDER BY a.no DESC`,
-    [JSON.stringify(numbers), senderId],
-  );
+  return db.all(CONTACTS_OF, [JSON.stringify(numbers), senderId]);
 }
 
 async function setOf(filter: Filter, step: Step): Promise<Numbers> {
@@ -75,11 +77,12 @@ async function setOf(filter: Filter, step: Step): Promise<Numbers> {
   if (first === undefined) return everyone(step);
   let set = await setOf(first, step);
   for (const part of rest) {
+    // An empty set stays empty, so the other conditions are skipped.
+    if (filter.join === "all" && !set.includes(1)) break;
     const other = await setOf(part, step);
-    set =
-      filter.join === "all"
-        ? set.map((flag, at) => flag & (other[at] ?? 0))
-        : set.map((flag, at) => flag | (other[at] ?? 0));
+    const joined = (flag: number, at: number) =>
+      filter.join === "all" ? flag & (other[at] ?? 0) : flag | (other[at] ?? 0);
+    set = set.map(joined);
   }
   return filter.join === "not" ? allBut(set, step) : set;
 }
@@ -92,6 +95,7 @@ async function conditionSet(
     const getting = await gettingTopic(subject, step);
     return (op === "eq") === (value === 1) ? getting : allBut(getting, step);
   }
+  if (subject.kind === "subscribed" && (op === "eq") === value) return subscribedNumbers(step);
   const column = columnOf(subject);
   switch (op) {
     case "ne":
@@ -113,7 +117,7 @@ async function gettingTopic(
   { id, defaultSubscribed }: Extract<Subject, { kind: "topic" }>,
   step: Step,
 ): Promise<Numbers> {
-  const subscribed = await numbersWith("subscribed", comparison(VALUE, "eq", 1), step);
+  const subscribed = await subscribedNumbers(step);
   const chosen = await numbersWith(`t:${id}`, comparison(VALUE, "eq", defaultSubscribed ? 0 : 1), step);
   return subscribed.map((flag, at) => flag & ((chosen[at] ?? 0) ^ Number(defaultSubscribed)));
 }
@@ -123,15 +127,32 @@ async function allBut(set: Numbers, step: Step): Promise<Numbers> {
   return all.map((flag, at) => flag & ((set[at] ?? 0) ^ 1));
 }
 
-function everyone(step: Step): Promise<Numbers> {
-  return numbersWith("createdAt", { sql: "TRUE", args: [] }, step);
+/** Returns those who have not unsubscribed. Those who have are read, because they are few. */
+async function subscribedNumbers(step: Step): Promise<Numbers> {
+  return allBut(await numbersWith("subscribed", comparison(VALUE, "eq", 0), step), step);
 }
 
-/** The numbers of a step with such a value in a column. */
-export const NUMBERS_WITH = (condition: string): string =>
-  `SELECT json_group_array(no - ?3) AS numbers FROM audience_values
-    WHERE column_id = (SELECT id FROM audience_columns WHERE sender_id = ?1 AND name = ?2)
-      AND no > ?3 AND no <= ?3 + ${NUMBERS_STEP} AND ${condition}`;
+/** Returns all contacts of a step. If no number is missing, counting them is enough. */
+async function everyone(step: Step): Promise<Numbers> {
+  if (step.everyone !== undefined) return step.everyone;
+  const { db, senderId, from } = step;
+  const row = await db.first<{ count: number }>(HOW_MANY, [senderId, "createdAt", from]);
+  step.everyone =
+    row?.count === NUMBERS_STEP
+      ? new Uint8Array(NUMBERS_STEP).fill(1)
+      : await numbersWith("createdAt", { sql: "TRUE", args: [] }, step);
+  return step.everyone;
+}
+
+/** The values of a column in a step. Parameters: project, column, the number before the step. */
+const IN_STEP = `FROM audience_values
+  WHERE column_id = (SELECT id FROM audience_columns WHERE sender_id = ?1 AND name = ?2) AND no > ?3 AND no <= ?3 + ${NUMBERS_STEP}`;
+export const HOW_MANY = `SELECT COUNT(*) AS count ${IN_STEP}`;
+
+/** Returns the query of the numbers of a step whose value fits a condition. */
+export function numbersQuery(condition: string): string {
+  return `SELECT json_group_array(no) AS numbers ${IN_STEP} AND ${condition}`;
+}
 
 async function numbersWith(
   column: string,
@@ -139,9 +160,9 @@ async function numbersWith(
   { db, senderId, from }: Step,
 ): Promise<Numbers> {
   const values: Value[] = [senderId, column, from, ...args];
-  const row = await db.first<{ numbers: string }>(NUMBERS_WITH(sql), values);
+  const row = await db.first<{ numbers: string }>(numbersQuery(sql), values);
   const set = new Uint8Array(NUMBERS_STEP);
-  for (const number of JSON.parse(row?.numbers ?? "[]") as number[]) set[number - 1] = 1;
+  for (const number of JSON.parse(row?.numbers ?? "[]") as number[]) set[number - from - 1] = 1;
   await yieldToEventLoop();
   return set;
 }

@@ -1,10 +1,10 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { invalid, validationError } from "../../core/errors.ts";
-import { check } from "../../core/validation.ts";
-import type { Answer } from "../routing/answer.ts";
-import { bodyOf } from "../pipeline/pipeline.ts";
-import type { Place } from "../../store/engine/place.ts";
-import type { CheckedRequest, Method, Route } from "../routing/route.ts";
+import { invalid, validationError } from "../../../core/errors.ts";
+import { check } from "../../../core/validation.ts";
+import type { Answer } from "../../routing/answer.ts";
+import { bodyOf } from "../../pipeline/pipeline.ts";
+import type { Place } from "../../../store/engine/place.ts";
+import type { CheckedRequest, Method, Route } from "../../routing/route.ts";
 import { NO_FIELDS } from "./given.ts";
 
 /** Path before the paths of Resend's API. */

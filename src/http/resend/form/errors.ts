@@ -1,8 +1,8 @@
-import type { AppError, ErrorCode, ErrorType } from "../../core/errors.ts";
-import { UnnamedProject } from "../access/project.ts";
-import type { Answer } from "../routing/answer.ts";
+import type { AppError, ErrorCode, ErrorType } from "../../../core/errors.ts";
+import { UnnamedProject } from "../../access/project.ts";
+import type { Answer } from "../../routing/answer.ts";
 import { inTheirWords } from "./field-names.ts";
-import { appErrorOf, errorAnswer } from "../routing/errors.ts";
+import { appErrorOf, errorAnswer } from "../../routing/errors.ts";
 
 const NAME_OF_TYPE: Readonly<Record<ErrorType, string>> = {
   invalid_request: "validation_error",

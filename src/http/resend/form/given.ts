@@ -1,8 +1,8 @@
 /** Schemas of the bodies of Resend's API. Each text, list and map of a body has a limit, which is checked before a translation. */
 import { type TSchema, Type } from "@sinclair/typebox";
-import { MAX_BODY_PART_BYTES } from "../../core/messages/send-rules.ts";
-import { expectationOf } from "../../core/expectations.ts";
-import { MAX_NAME_CHARS } from "../routing/schemas.ts";
+import { MAX_BODY_PART_BYTES } from "../../../core/messages/send-rules.ts";
+import { expectationOf } from "../../../core/expectations.ts";
+import { MAX_NAME_CHARS } from "../../routing/schemas.ts";
 
 /** Maximum characters of an id, and of a name in a path. */
 const MAX_ID_CHARS = 64;
