@@ -2764,6 +2764,7 @@ export interface components {
             enabled: boolean;
             when: components["schemas"]["RuleConditions"];
             then: components["schemas"]["RuleActions"];
+            disabledReason: string | null;
             /**
              * Format: date-time
              * @description ISO 8601 time, UTC.

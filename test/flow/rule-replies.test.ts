@@ -124,6 +124,11 @@ test(`a rule that fails ${MAX_FAILURES} times one after another is disabled with
   ).body;
   const { id } = await newRule({ replyTemplateId: "spare" });
   const enabled = async () => (await call("GET", `/v1/rules/${id}`)).body.enabled;
+  const reasons = async () => [
+    (await call("GET", `/v1/rules/${id}`)).body.disabledReason,
+    (await call("GET", "/v1/rules?limit=100")).body.data.find((rule: { id: string }) => rule.id === id)
+      .disabledReason,
+  ];
   const notices = async () =>
     (await call("GET", "/v1/notices?ended=false")).body.data.filter(
       ({ kind }: { kind: string }) => kind === "rule_disabled",
@@ -140,10 +145,11 @@ test(`a rule that fails ${MAX_FAILURES} times one after another is disabled with
   }
   await conversation({ threadId: last });
   expect(await enabled()).toBe(false);
+  expect(await reasons()).toEqual(Array(2).fill(expect.stringContaining("template")));
   expect(await notices()).toMatchObject([{ kind: "rule_disabled", subject: "Away" }]);
   expect((await received({ headers: ["From: after@client.test"] })).rules).toEqual([]);
   await call("PATCH", `/v1/rules/${id}`, { enabled: true, then: { replyTemplateId: templateId } });
-  expect(await notices()).toEqual([]);
+  expect([...(await notices()), ...(await reasons())]).toEqual([null, null]);
   expect(await conversation(await received({ headers: ["From: later@client.test"] }))).toHaveLength(2);
 });
 

@@ -157,7 +157,7 @@ export const NOTICE_TYPES: Readonly<Record<NoticeKind, NoticeType>> = {
     from: "write",
     ends: "the rule is enabled or deleted",
     says: (notice) => `The rule ${notice.subject} was disabled.${because(notice)}`,
-    fix: () => ({ label: "Open the inboxes", path: "/inboxes" }),
+    fix: () => ({ label: "Open the rules", path: "/rules" }),
   },
   erasure_done: {
     level: "info",

@@ -13,6 +13,8 @@ import {
   type Rule,
   rulePlace,
 } from "../../store/rules/rules.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { openDetails } from "../../store/notices/notices.ts";
 import type { LargeContents } from "../../store/contents/large-reads.ts";
 import { exampleId } from "../openapi/examples.ts";
 import { RULE_FIELDS, RuleView, showRule, showTrial, TrialView } from "../views/rule.ts";
@@ -53,7 +55,7 @@ function collectionRoutes({ db }: LargeContents): Route[] {
       body: CreateRule,
       answers: { 201: RuleView },
       async handle({ project, body, now, record }) {
-        const answer = (rule: Rule) => created(showRule(rule));
+        const answer = (rule: Rule) => created(showRule(rule, null));
         return answer(await createRule(db, project, body, now, (rule) => record(answer(rule))));
       },
     }),
@@ -68,7 +70,9 @@ function collectionRoutes({ db }: LargeContents): Route[] {
       answers: { 200: PageOf(RuleView) },
       async handle({ senderId, page }) {
         const { after, take, answer } = page();
-        return ok(answer(await listRules(db, senderId, after, take), showRule, rulePlace));
+        const rules = await listRules(db, senderId, after, take);
+        const reasons = await disabledReasons(db, senderId, rules);
+        return ok(answer(rules, (rule) => showRule(rule, reasons.get(rule.id) ?? null), rulePlace));
       },
     }),
   ];
@@ -85,7 +89,7 @@ function itemRoutes({ db }: LargeContents): Route[] {
       scope: "inboxes:read",
       answers: { 200: RuleView },
       async handle({ senderId, params }) {
-        return ok(showRule(existing("rule", await getRule(db, senderId, params.id))));
+        return shown(db, existing("rule", await getRule(db, senderId, params.id)));
       },
     }),
     projectRoute({
@@ -101,7 +105,7 @@ function itemRoutes({ db }: LargeContents): Route[] {
       body: ChangeRule,
       answers: { 200: RuleView },
       async handle({ project, params, body, now }) {
-        return ok(showRule(await changeRule(db, project, params.id, body, now)));
+        return shown(db, await changeRule(db, project, params.id, body, now));
       },
     }),
     projectRoute({
@@ -118,6 +122,17 @@ function itemRoutes({ db }: LargeContents): Route[] {
       },
     }),
   ];
+}
+
+/** Returns why some of the rules were disabled, by id. */
+function disabledReasons(db: Db, senderId: string, rules: readonly Rule[]) {
+  const disabled = rules.filter(({ enabled }) => !enabled).map(({ id }) => id);
+  return openDetails(db, senderId, "rule_disabled", disabled);
+}
+
+async function shown(db: Db, rule: Rule) {
+  const reasons = await disabledReasons(db, rule.senderId, [rule]);
+  return ok(showRule(rule, reasons.get(rule.id) ?? null));
 }
 
 function tryRoute(deps: LargeContents): Route {

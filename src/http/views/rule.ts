@@ -9,6 +9,7 @@ import {
   type RuleMail,
 } from "../../core/rules/rule.ts";
 import { rulingOf } from "../../core/rules/ruling.ts";
+import { MAX_FAILURES } from "../../store/rules/rule-replies.ts";
 import type { Rule } from "../../store/rules/rules.ts";
 import {
   MAX_ID_CHARS,
@@ -139,13 +140,27 @@ export const RULE_FIELDS = {
   then: Then,
 };
 export const RuleView = Type.Object(
-  { id: Type.String(), ...RULE_FIELDS, createdAt: Timestamp, updatedAt: Timestamp },
+  {
+    id: Type.String(),
+    ...RULE_FIELDS,
+    disabledReason: Nullable(
+      Type.String({
+        description: `The last failure of a rule that was disabled because what it does failed ${MAX_FAILURES} times in a row. Null: it was not.`,
+        examples: ["The template does not exist."],
+      }),
+    ),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
   { title: "Rule" },
 );
 
 /** Returns a rule as the API shows it. */
-export function showRule({ senderId: _, createdAt, updatedAt, ...rule }: Rule): Static<typeof RuleView> {
-  return { ...rule, createdAt: showTime(createdAt), updatedAt: showTime(updatedAt) };
+export function showRule(
+  { senderId: _, createdAt, updatedAt, ...rule }: Rule,
+  disabledReason: string | null,
+): Static<typeof RuleView> {
+  return { ...rule, disabledReason, createdAt: showTime(createdAt), updatedAt: showTime(updatedAt) };
 }
 
 export const TrialView = Type.Object(

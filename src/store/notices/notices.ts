@@ -111,6 +111,21 @@ export function openNotices(db: Db, kind: NoticeKind, take: number): Promise<Not
   return NOTICES.all(db, "WHERE kind = ? AND ended_at IS NULL ORDER BY id LIMIT ?", [kind, take]);
 }
 
+/** Returns the details of a project's open notices of a kind, by the ids of their subjects. */
+export async function openDetails(
+  db: Db,
+  senderId: string,
+  kind: NoticeKind,
+  subjectIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await db.all<{ id: string; detail: string }>(
+    `SELECT subject_id AS id, COALESCE(detail, '') AS detail FROM notices
+      WHERE kind = ? AND ended_at IS NULL AND subject_id IN (SELECT value FROM json_each(?)) AND sender_id = ?`,
+    [kind, JSON.stringify(subjectIds), senderId],
+  );
+  return new Map(rows.map(({ id, detail }) => [id, detail]));
+}
+
 /** Which notices a reader may see and wants. */
 export interface NoticeFilter {
   /** Only those of this project. Null: those of the account and of all its projects. */
