@@ -1,7 +1,10 @@
 import { describe, expect } from "bun:test";
+import { newId } from "../../src/core/ids.ts";
+import { raiseNotice } from "../../src/store/notices/notices.ts";
 import { brokenPages } from "../support/axe.ts";
 import { NO_FAULTS } from "../support/browser.ts";
 import { browserTest, dashboard, WIDE } from "../support/dashboard.ts";
+import { deliver } from "../support/mail-in.ts";
 import { receivingInboxes } from "../support/service.ts";
 
 let support = "";
@@ -68,11 +71,113 @@ browserTest("the form of a key lets it see some inboxes alone, which its page na
   expect(made.inboxIds).toEqual([support]);
 });
 
+/** The names of the rules in their order, with whether each is enabled. */
+const ruleList = async () =>
+  (await ask("GET", "/v1/rules")).body.data.map(({ name, enabled }: Record<string, unknown>) => [
+    name,
+    enabled,
+  ]);
+const rule = (name: string, then: object, when: object = {}) =>
+  ask("POST", "/v1/rules", { name, when, then });
+
+describe("the page of rules", () => {
+  browserTest(
+    "creates a rule in its form, shows the API's words there, and says what the rule does",
+    async () => {
+      await go("/rules");
+      await ui.page.getByRole("link", { name: "Create a rule" }).click();
+      await fill("Name", "Adverts");
+      await fill("Subject", "[advert]");
+      await inDialog("Create rule");
+      await see("A rule needs at least one action.");
+      await ui.page.getByLabel("In the end").selectOption({ label: "Refuse the message" });
+      await fill("Words of the refusal", "Grüße");
+      await inDialog("Create rule");
+      await ui.page.locator(".field.invalid", { hasText: "Words of the refusal" }).waitFor();
+      await fill("Words of the refusal", "No adverts");
+      await inDialog("Create rule");
+      await see("If the subject contains “[advert]”, then refuse it with 550 5.7.1 “No adverts”.");
+    },
+  );
+
+  browserTest("changes a rule, and turns it off and on", async () => {
+    await rule("News", { archive: true }, { header: { name: "List-Id" } });
+    await go("/rules");
+    await ui.page.getByRole("link", { name: "Edit News" }).click();
+    await fill("Add labels", "news");
+    await ui.page.getByLabel("Mail to").selectOption({ label: "sales@in.test" });
+    await inDialog("Save rule");
+    await see("If there is a header field List-Id, then add the label “news” and archive it.");
+    await see("Only mail to sales@in.test.");
+    const on = ui.page.getByRole("switch", { name: "Rule News" });
+    await on.click();
+    await ui.page.getByRole("switch", { name: "Rule News", checked: false }).waitFor();
+    expect(await ruleList()).toEqual([
+      ["Adverts", true],
+      ["News", false],
+    ]);
+    await on.click();
+    await ui.page.getByRole("switch", { name: "Rule News", checked: true }).waitFor();
+  });
+
+  browserTest("moves a rule by the keyboard, which keeps its place on the button", async () => {
+    await rule("Last", { markRead: true });
+    await go("/rules");
+    await ui.page.getByRole("button", { name: "Move Last up" }).focus();
+    await ui.page.keyboard.press("Enter");
+    await ui.page.getByText("Last is now rule 2 of 3.").waitFor({ state: "attached" });
+    await ui.page.locator("[aria-label='Move Last up']:focus").waitFor();
+    await ui.page.keyboard.press("Enter");
+    await ui.page.getByText("Last is now rule 1 of 3.").waitFor({ state: "attached" });
+    await ui.page.locator("[aria-label='Move Last down']:focus").waitFor();
+    expect((await ruleList()).map(([name]: [string]) => name)).toEqual(["Last", "Adverts", "News"]);
+    await press("Delete Last");
+    await inDialog("Delete rule");
+    await ui.page.getByRole("heading", { name: "Last", exact: true }).waitFor({ state: "detached" });
+  });
+
+  browserTest("tries the rules on a received message, with the reason of each", async () => {
+    await deliver(ui.service, {
+      mailFrom: "ben@client.test",
+      to: "sales@in.test",
+      headers: ["From: ben@client.test", "Subject: Weekly", "List-Id: <weekly.client.test>"],
+      body: "Hello",
+    });
+    const [{ id }] = (await ask("GET", "/v1/emails?direction=inbound")).body.data;
+    await go(`/messages/${id}`);
+    await ui.page.locator(".facts").getByText("News").waitFor();
+    await ui.page.getByRole("link", { name: "Try the rules" }).click();
+    await inDialog("Try the rules");
+    await see("The rules would add the label “news” and archive it.");
+    await see("Not true: the subject contains “[advert]”.");
+    await see("Because there is a header field List-Id.");
+  });
+
+  browserTest("says why a rule turned itself off", async () => {
+    const { body } = await rule("Away", { markRead: true });
+    const { db } = ui.service.app;
+    const { project } = (await ask("GET", "/v1/me")).body;
+    const about = { senderId: project.id, kind: "rule_disabled", subjectId: body.id, at: 1 } as const;
+    await db.write([
+      { sql: "UPDATE rules SET enabled = 0 WHERE id = ?", args: [body.id] },
+      raiseNotice({ ...about, id: newId("ntc", 1), subject: "Away", detail: "The template is gone." }),
+    ]);
+    await go("/rules");
+    await see("It was turned off because what it does failed 50 times in a row.");
+    await see("The template is gone.");
+    await ui.page.getByRole("switch", { name: "Rule Away" }).click();
+    await ui.page.getByText("The template is gone.").waitFor({ state: "detached" });
+  });
+});
+
 describe("on the pages of receiving", () => {
   browserTest("WCAG AA holds, light and dark, wide and narrow", async () => {
     const { page, context } = await ui.browser.visit(ui.service.url, "/", { key: ui.service.accountKey });
     const broken = await brokenPages(page, ui.service.url, [
       [`/inboxes/${support}?senders=1`, "@example.com"],
+      ["/rules", "[advert]"],
+      ["/rules?create=1", "If all of this holds"],
+      ["/rules?try=1", "Weekly"],
     ]);
     expect(broken).toEqual([]);
     await context.close();

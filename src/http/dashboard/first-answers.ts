@@ -139,6 +139,8 @@ function asked(pathname: string, query: string, now: number): readonly string[] 
       return query === "view=notices" ? ["/v1/account"] : ["/v1/settings"];
     case "inboxes":
       return [`/v1/threads?${id === undefined ? "" : `inboxId=${id}&`}limit=50`, ...MAILBOX];
+    case "rules":
+      return ["/v1/rules?limit=100", "/v1/templates?limit=100", ...MAILBOX];
     case "threads":
       return ["/v1/threads?limit=50", `/v1/threads/${id}`, ...MAILBOX];
     default:

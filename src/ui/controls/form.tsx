@@ -231,7 +231,7 @@ export function SelectField({ label, name, value, options, hint }: SelectProps) 
 
 interface CheckProps {
   label: ComponentChildren;
-  checked: Signal<boolean>;
+  checked: Pick<Signal<boolean>, "value">;
   onChange?: (checked: boolean) => void;
 }
 

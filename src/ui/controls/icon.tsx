@@ -4,6 +4,7 @@ const PATHS = {
   messages: "M2 3.5h12v9H2zM2 4l6 5 6-5",
   live: "M1.5 8h3l2-5 3 10 2-5h3",
   inboxes: "M2 9.5 4 3h8l2 6.5V13H2zM2 9.5h3.5l1 1.5h3l1-1.5H14",
+  rules: "M2.5 3.5h7M2.5 8h4M2.5 12.5h4M9.5 10.5H14M12 8.5l2 2-2 2",
   bell: "M4 11V7.5a4 4 0 0 1 8 0V11l1.5 1.5h-11zM6.5 14h3",
   domains: "M8 1.8a6.2 6.2 0 1 0 0 12.4A6.2 6.2 0 0 0 8 1.8zM2 8h12M8 2c-4 4-4 8 0 12M8 2c4 4 4 8 0 12",
   templates: "M3 2h7l3 3v9H3zM5.5 7.5h5M5.5 10.5h5",
@@ -23,6 +24,7 @@ const PATHS = {
   copy: "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
   check: "M3 8.5 6.5 12 13 4.5",
   cross: "M4 4l8 8M12 4l-8 8",
+  up: "M4 10l4-4 4 4",
   down: "M4 6l4 4 4-4",
   left: "M10 3.5 5.5 8l4.5 4.5",
   attachment:

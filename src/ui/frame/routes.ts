@@ -13,6 +13,7 @@ import { PeoplePage } from "../pages/people/people.tsx";
 import { ProjectsPage } from "../pages/projects/projects.tsx";
 import { RoutesPage } from "../pages/routes/routes.tsx";
 import { SegmentsPage } from "../pages/segments/segments.tsx";
+import { RulesPage } from "../pages/rules/rules.tsx";
 import { SettingsPage } from "../pages/settings/settings.tsx";
 import { SuppressionsPage } from "../pages/suppressions/suppressions.tsx";
 import { TemplatesPage } from "../pages/templates/templates.tsx";
@@ -67,6 +68,15 @@ export const SECTIONS: readonly Section[] = [
     scope: "threads:read",
     paths: ["/inboxes", "/inboxes/:inboxId", "/threads/:threadId"],
     page: InboxesPage,
+  },
+  {
+    name: "Rules",
+    icon: "rules",
+    href: "/rules",
+    key: "y",
+    scope: "inboxes:read",
+    paths: ["/rules"],
+    page: RulesPage,
   },
   {
     name: "Notices",

@@ -8,6 +8,7 @@ import { Fact } from "../../components/fact.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { Status } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
+import { can } from "../../state/session.ts";
 import { isCaptured, messageAnswer, localExplanation, TROUBLED } from "../../words/answer.ts";
 import { sizeText } from "../../words/amounts.ts";
 import { NowSuppressed } from "../suppressions/lift.tsx";
@@ -91,6 +92,7 @@ function Head({ message }: { message: Message }) {
         {message.threadId === null ? null : (
           <Fact name="Thread" value={<a href={`/threads/${message.threadId}`}>Open the conversation</a>} />
         )}
+        {direction === "inbound" && can("inboxes:read") ? <Rules message={message} /> : null}
         {message.templateId === null ? null : (
           <Fact
             name="Template"
@@ -113,6 +115,23 @@ function Head({ message }: { message: Message }) {
         )}
       </dl>
     </div>
+  );
+}
+
+/** The rules that a received message met. */
+function Rules({ message: { id, rules } }: { message: Message }) {
+  return (
+    <Fact
+      name="Rules"
+      value={
+        <>
+          {(rules ?? []).map((rule) => (
+            <span key={rule.id}>{rule.name}</span>
+          ))}
+          <a href={`/rules?try=${id}`}>Try the rules</a>
+        </>
+      }
+    />
   );
 }
 

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get } from "../../api/client.ts";
-import { useResource } from "../../api/resource.ts";
+import { type Resource, useResource } from "../../api/resource.ts";
 import type { Page, Template } from "../../api/types.ts";
 import { Field, type FieldValue, SelectField, TextArea } from "../../controls/form.tsx";
 import { Problem } from "../../controls/problem.tsx";
@@ -13,23 +13,33 @@ const OFFERED = 100;
 /** Variables that have a field each. The rest is in the JSON. */
 const MAX_FIELDS = 30;
 
-/** Chooses the template that makes the body. Nothing if the project has none. */
-export function TemplateChoice({ templateId }: { templateId: FieldValue }) {
-  return can("templates:read") ? <Choice templateId={templateId} /> : null;
+/** Returns the newest templates for forms that offer them. */
+export function useTemplates(): Resource<Page<Template>> {
+  return useResource("templates to send", () => get<Page<Template>>("/v1/templates", { limit: OFFERED }));
 }
 
-function Choice({ templateId }: { templateId: FieldValue }) {
-  const list = useResource("templates to send", () =>
-    get<Page<Template>>("/v1/templates", { limit: OFFERED }),
-  );
+interface ChoiceProps {
+  templateId: FieldValue;
+  label?: string;
+  /** The field's name in the API. */
+  name?: string;
+}
+
+/** Chooses the template that makes the body. Nothing if the project has none. */
+export function TemplateChoice(props: ChoiceProps) {
+  return can("templates:read") ? <Choice {...props} /> : null;
+}
+
+function Choice({ templateId, label = "Template", name = "templateId" }: ChoiceProps) {
+  const list = useTemplates();
   const templates = list.value.value?.data ?? [];
   if (list.error.value !== null) return <Problem error={list.error.value} onRetry={list.reload} />;
   if (templates.length === 0 && templateId.value === "") return null;
   const isListed = templateId.value === "" || templates.some(({ id }) => id === templateId.value);
   return (
     <SelectField
-      label="Template"
-      name="templateId"
+      label={label}
+      name={name}
       value={templateId}
       options={[
         { value: "", text: "None" },

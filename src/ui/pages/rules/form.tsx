@@ -1,0 +1,242 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { patch, post } from "../../api/client.ts";
+import type { Rule } from "../../api/types.ts";
+import { CheckBox, type FieldValue, SelectField, TextArea, TextField } from "../../controls/form.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
+import { TemplateChoice } from "../messages/template.tsx";
+import { useNamed } from "./data.ts";
+import { bodyOf, draftOf, type RuleDraft } from "./draft.ts";
+
+interface RuleFormProps {
+  /** The rule to change; null makes another one. */
+  rule: Rule | null;
+  onClose: () => void;
+  onSaved: () => void;
+}
+
+interface FieldsProps {
+  draft: Signal<RuleDraft>;
+}
+
+/** Creates a rule, or changes its conditions and what it does. */
+export function RuleForm({ rule, onClose, onSaved }: RuleFormProps) {
+  const draft = useSignal(draftOf(rule));
+  const { inboxes } = useNamed();
+  const save = async () => {
+    const body = bodyOf(draft.value);
+    if (rule === null) await post<Rule>("/v1/rules", body);
+    else await patch<Rule>(`/v1/rules/${encodeURIComponent(rule.id)}`, body);
+    onSaved();
+  };
+  return (
+    <FormDialog
+      title={rule === null ? "Create a rule" : `Edit ${rule.name}`}
+      verb={rule === null ? "Create rule" : "Save rule"}
+      size="wide"
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <div class="field-pair">
+        <TextField
+          label="Name"
+          name="name"
+          value={fieldOf(draft, "name")}
+          autoFocus
+          placeholder="Newsletters"
+        />
+        <SelectField
+          label="Mail to"
+          name="inboxId"
+          value={fieldOf(draft, "inboxId")}
+          options={[
+            { value: "", text: "All inboxes" },
+            ...inboxes.map(({ id, address }) => ({ value: id, text: address })),
+          ]}
+        />
+      </div>
+      <Conditions draft={draft} />
+      <Effects draft={draft} />
+    </FormDialog>
+  );
+}
+
+const ANY = { value: "", text: "Any" };
+
+function Conditions({ draft }: FieldsProps) {
+  return (
+    <fieldset class="form" aria-label="If all of this holds">
+      <h3>If all of this holds</h3>
+      <p class="hint">
+        An empty field does not count. Words match anywhere in the value, or at its end if they begin with *:
+        *@example.com
+      </p>
+      <div class="field-pair">
+        <TextField
+          label="Author"
+          name="when.from"
+          value={fieldOf(draft, "from")}
+          placeholder="*@example.com"
+        />
+        <TextField label="Recipient" name="when.to" value={fieldOf(draft, "to")} placeholder="sales@" />
+      </div>
+      <TextField
+        label="Subject"
+        name="when.subject"
+        value={fieldOf(draft, "subject")}
+        placeholder="invoice"
+      />
+      <div class="field-pair">
+        <TextField
+          label="Header field"
+          name="when.header.name"
+          value={fieldOf(draft, "headerName")}
+          code
+          placeholder="List-Id"
+        />
+        <TextField label="Its value" name="when.header.value" value={fieldOf(draft, "headerValue")} />
+      </div>
+      <div class="field-pair">
+        <SelectField
+          label="Files"
+          name="when.hasAttachment"
+          value={fieldOf(draft, "files")}
+          options={[ANY, { value: "yes", text: "With a file" }, { value: "no", text: "Without a file" }]}
+        />
+        <TextField
+          label="Larger than, bytes"
+          name="when.largerThan"
+          type="number"
+          min="0"
+          value={fieldOf(draft, "largerThan")}
+        />
+      </div>
+      <div class="field-pair">
+        <SelectField
+          label="Proof of the author"
+          name="when.auth"
+          value={fieldOf(draft, "auth")}
+          options={[
+            ANY,
+            { value: "pass", text: "DMARC proves it" },
+            { value: "fail", text: "DMARC does not prove it" },
+          ]}
+        />
+        <SelectField
+          label="Trust of the sender"
+          name="when.trust"
+          value={fieldOf(draft, "trust")}
+          options={[
+            ANY,
+            { value: "unauthenticated", text: "Unauthenticated" },
+            { value: "authenticated", text: "Authenticated" },
+            { value: "known", text: "Known" },
+            { value: "allowed", text: "Allowed" },
+          ]}
+        />
+      </div>
+      <TextField
+        label="Spam score above"
+        name="when.spamScoreAbove"
+        type="number"
+        value={fieldOf(draft, "spamScoreAbove")}
+        hint="Mail without a verdict of the spam filter has no score."
+      />
+    </fieldset>
+  );
+}
+
+function Effects({ draft }: FieldsProps) {
+  const { members } = useNamed();
+  const { assigneeId } = draft.value;
+  const known = members.map(({ id, email }) => ({ value: id, text: email }));
+  const isKnown = assigneeId === "" || known.some(({ value }) => value === assigneeId);
+  return (
+    <fieldset class="form" aria-label="Then">
+      <h3>Then</h3>
+      <TextArea
+        label="Add labels"
+        name="then.labels"
+        value={fieldOf(draft, "labels")}
+        rows={2}
+        placeholder="billing"
+        hint="One a line."
+      />
+      <div class="field-pair">
+        <SelectField
+          label="Assign to"
+          name="then.assigneeId"
+          value={fieldOf(draft, "assigneeId")}
+          options={[
+            { value: "", text: "Nobody" },
+            ...known,
+            ...(isKnown ? [] : [{ value: assigneeId, text: assigneeId }]),
+          ]}
+        />
+        <SelectField
+          label="Folder"
+          name="then.folder"
+          value={fieldOf(draft, "folder")}
+          options={[
+            { value: "", text: "As the spam filter says" },
+            { value: "inbox", text: "Never spam" },
+            { value: "spam", text: "Spam" },
+            { value: "trash", text: "Trash" },
+          ]}
+        />
+      </div>
+      <CheckBox label="Archive the conversation" checked={flagOf(draft, "archive")} />
+      <CheckBox label="Mark it as read" checked={flagOf(draft, "markRead")} />
+      <TemplateChoice
+        templateId={fieldOf(draft, "replyTemplateId")}
+        label="Answer with the template"
+        name="then.replyTemplateId"
+      />
+      <SelectField
+        label="In the end"
+        name="then.stop"
+        value={fieldOf(draft, "ends")}
+        options={[
+          { value: "", text: "Go on with the next rule" },
+          { value: "stop", text: "Skip all later rules" },
+          { value: "reject", text: "Refuse the message" },
+          { value: "drop", text: "Accept the message, and keep only its header" },
+        ]}
+      />
+      {draft.value.ends === "reject" ? (
+        <TextField
+          label="Words of the refusal"
+          name="then.reject"
+          value={fieldOf(draft, "reject")}
+          placeholder="No advertising, please"
+          hint="The sender's server gets 550 5.7.1 with them before the message is accepted. ASCII only."
+        />
+      ) : null}
+    </fieldset>
+  );
+}
+
+type Flags = "archive" | "markRead";
+
+/** A text of the draft as the value of a field. */
+function fieldOf(draft: Signal<RuleDraft>, name: Exclude<keyof RuleDraft, Flags>): FieldValue {
+  return {
+    get value() {
+      return draft.value[name];
+    },
+    set value(next) {
+      draft.value = { ...draft.value, [name]: next };
+    },
+  };
+}
+
+/** A switch of the draft as the value of a box. */
+function flagOf(draft: Signal<RuleDraft>, name: Flags): { value: boolean } {
+  return {
+    get value() {
+      return draft.value[name];
+    },
+    set value(next) {
+      draft.value = { ...draft.value, [name]: next };
+    },
+  };
+}
