@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { MIGRATIONS } from "../src/store/engine/migrate.ts";
 import { linkedAdvice } from "./support/advice-rule.ts";
 import { BUDGET_HOMES, memoryBudgets } from "./support/budget-rule.ts";
+import { ownDirection } from "./support/direction-rule.ts";
 import { newFolder } from "./support/folder.ts";
 import {
   ARROWS,
@@ -255,6 +256,21 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
         says: [],
       },
       { path: "src/flows/sweep/offload.ts", source: "move(reservedBudget());", says: [] },
+    ],
+  },
+  {
+    name: "what people write has its own direction",
+    rule: ownDirection,
+    probes: [
+      {
+        path: "src/ui/a.tsx",
+        source: [
+          "const a = <p>{subject}</p>;",
+          "const b = <p title={subject}>{list.map(({ subject }) => <i dir='auto'>{subject}</i>)}</p>;",
+          "const c = <p>{file === null ? '' : file.filename}<bdi>{fromName}</bdi></p>;",
+        ].join("\n"),
+        says: ['1: subject is shown without dir="auto"', '3: filename is shown without dir="auto"'],
+      },
     ],
   },
   {

@@ -5,7 +5,7 @@ export function Fact({ name, value }: { name: string; value: ComponentChildren }
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{value}</dd>
+      <dd dir="auto">{value}</dd>
     </div>
   );
 }

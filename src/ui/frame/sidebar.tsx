@@ -221,7 +221,7 @@ function ProjectSwitch() {
   const list = projects.value;
   if (list.length <= 1)
     return (
-      <p class="project-name" title={project.value?.externalId}>
+      <p class="project-name" title={project.value?.externalId} dir="auto">
         {project.value?.name ?? (list.length === 0 ? "" : "No project")}
       </p>
     );
@@ -233,7 +233,7 @@ function ProjectSwitch() {
       onChange={(event) => chooseProject(event.currentTarget.value)}
     >
       {list.map(({ id, name }) => (
-        <option key={id} value={id}>
+        <option key={id} value={id} dir="auto">
           {name}
         </option>
       ))}

@@ -63,14 +63,14 @@ interface ChooseProps {
 function Choose({ list, onBegun, onClose }: ChooseProps) {
   const task = useTask();
   const file = useSignal<Blob | null>(null);
-  const preview = useSignal<ImportPreview | null>(null);
+  const found = useSignal<ImportPreview | null>(null);
   const path = `/v1/${list}/import`;
   const choose = (chosen: File | undefined) =>
     void task.run(async () => {
-      preview.value = null;
+      found.value = null;
       file.value = chosen === undefined ? null : withType(chosen);
       if (file.value !== null)
-        preview.value = await post<ImportPreview>(path, undefined, {
+        found.value = await post<ImportPreview>(path, undefined, {
           file: file.value,
           query: { preview: 1 },
         });
@@ -84,7 +84,7 @@ function Choose({ list, onBegun, onClose }: ChooseProps) {
       title={`Import ${list}`}
       verb={`Import ${list}`}
       task={task}
-      incomplete={preview.value === null}
+      incomplete={found.value === null}
       onSubmit={begin}
       onClose={onClose}
     >
@@ -103,7 +103,7 @@ function Choose({ list, onBegun, onClose }: ChooseProps) {
         )}
       </Field>
       {task.busy.value ? <p role="status">Reading the file…</p> : null}
-      {preview.value === null ? null : <Preview preview={preview.value} />}
+      {found.value === null ? null : <Preview found={found.value} />}
     </FormDialog>
   );
 }
@@ -114,14 +114,14 @@ function withType(file: File): Blob {
   return file.slice(0, file.size, isLines ? "application/x-ndjson" : "text/csv");
 }
 
-function Preview({ preview }: { preview: ImportPreview }) {
-  const { form, columns, rows, faults } = preview;
+function Preview({ found }: { found: ImportPreview }) {
+  const { form, columns, rows, faults } = found;
   const left = columns.filter(({ field }) => field === null).map(({ name }) => name);
   return (
     <section aria-label="Preview">
       <p role="status">
         {form === "other" ? "" : `A file of ${NAMES[form]}. `}
-        {counted(rows, "row")}: {countsText(preview)}.
+        {counted(rows, "row")}: {countsText(found)}.
       </p>
       {left.length === 0 ? null : <p class="quiet">Left out: {left.join(", ")}.</p>}
       {faults.length === 0 ? null : <Faults rows={faults} />}

@@ -72,8 +72,12 @@ function Cells({ entry }: { entry: AuditEntry }) {
   return (
     <>
       <span class="cut strong">{actionText(entry)}</span>
-      <span class="cut">{entry.target.name ?? entry.target.id}</span>
-      <span class="cut quiet wide-only">{actorText(entry)}</span>
+      <span class="cut" dir="auto">
+        {entry.target.name ?? entry.target.id}
+      </span>
+      <span class="cut quiet wide-only" dir="auto">
+        {actorText(entry)}
+      </span>
       <RelativeTime at={entry.at} />
     </>
   );
@@ -86,7 +90,7 @@ function EntryDetail({ entry, onClose }: { entry: AuditEntry; onClose: () => voi
     <Detail name="Change" id={id} busy={false} onClose={onClose}>
       <div class="detail-head">
         <h2>
-          {actionText(entry)}: {target.name ?? target.id}
+          {actionText(entry)}: <bdi>{target.name ?? target.id}</bdi>
         </h2>
         <dl class="facts">
           <Fact name="By" value={actorText(entry)} />
@@ -109,8 +113,8 @@ function EntryDetail({ entry, onClose }: { entry: AuditEntry; onClose: () => voi
             {fields.map(([name, [before = null, after = null]]) => (
               <tr key={name}>
                 <th scope="row">{name}</th>
-                <td>{valueText(before)}</td>
-                <td>{valueText(after)}</td>
+                <td dir="auto">{valueText(before)}</td>
+                <td dir="auto">{valueText(after)}</td>
               </tr>
             ))}
           </tbody>

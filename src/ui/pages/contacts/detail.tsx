@@ -59,7 +59,7 @@ function Body({ contact }: { contact: Contact }) {
   return (
     <>
       <div class="detail-head">
-        <h2>{name === "" ? email : name}</h2>
+        <h2 dir="auto">{name === "" ? email : name}</h2>
         <p class="answer">
           <SubscriptionDot subscribed={subscribed} />
           <span>

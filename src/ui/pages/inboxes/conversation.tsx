@@ -132,9 +132,11 @@ function Messages({ thread, marks, onReplied }: MessagesProps) {
           {notes.map((note) => (
             <div key={note.id} class="letter-body">
               <p class="quiet">
-                {note.author.name ?? note.author.type} <RelativeTime at={note.createdAt} />
+                <bdi>{note.author.name ?? note.author.type}</bdi> <RelativeTime at={note.createdAt} />
               </p>
-              <pre class="text">{note.text}</pre>
+              <pre class="text" dir="auto">
+                {note.text}
+              </pre>
             </div>
           ))}
         </section>

@@ -107,7 +107,9 @@ function LetterBody({ message }: { message: Message }) {
       {view.value === "html" ? (
         <Preview messageId={id} title={`Html of ${subject}`} small />
       ) : (
-        <pre class="text">{shown?.slice(0, SHOWN_CHARS) ?? "(no text)"}</pre>
+        <pre class="text" dir="auto">
+          {shown?.slice(0, SHOWN_CHARS) ?? "(no text)"}
+        </pre>
       )}
       <UnreadParts message={message} />
       {(shown?.length ?? 0) > SHOWN_CHARS && view.value !== "html" ? (
@@ -148,7 +150,7 @@ function LetterBody({ message }: { message: Message }) {
                 )}
                 download={file.filename}
               >
-                {file.filename} <span class="quiet">{sizeText(file.size)}</span>
+                <bdi>{file.filename}</bdi> <span class="quiet">{sizeText(file.size)}</span>
               </a>
             </li>
           ))}

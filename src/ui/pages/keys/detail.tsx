@@ -33,7 +33,7 @@ export function KeyDetail({ apiKey, onClose, onChanged }: DetailProps) {
       }
     >
       <div class="detail-head">
-        <h2>{name}</h2>
+        <h2 dir="auto">{name}</h2>
         <p class="answer" role="status">
           <KeyStatus apiKey={apiKey} />
           <code>
@@ -93,7 +93,7 @@ function Fact({ name, children }: { name: string; children: preact.ComponentChil
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{children}</dd>
+      <dd dir="auto">{children}</dd>
     </div>
   );
 }

@@ -74,7 +74,9 @@ function Cells({ apiKey }: { apiKey: ApiKey }) {
   const { name, lastUsedAt } = apiKey;
   return (
     <>
-      <span class="cut strong">{name}</span>
+      <span class="cut strong" dir="auto">
+        {name}
+      </span>
       <KeyStatus apiKey={apiKey} />
       <span class="cut quiet wide-only">{projectText(apiKey)}</span>
       <span class="cut quiet wide-only far-only">{scopesText(apiKey.scopes)}</span>

@@ -101,7 +101,7 @@ function Headers({ message }: { message: Message }) {
         <div key={name}>
           <dt>{name}</dt>
           <dd>
-            <span>{value}</span>
+            <span dir="auto">{value}</span>
             <CopyButton text={value} what={name} />
           </dd>
         </div>
@@ -147,7 +147,7 @@ function Links({ message: { links = [], codes = [] } }: { message: Message }) {
       ))}
       {links.map(({ url, text }) => (
         <div key={url}>
-          <dt>{text === "" ? "Link" : text}</dt>
+          <dt dir="auto">{text === "" ? "Link" : text}</dt>
           <dd>
             <span>{url}</span>
             <CopyButton text={url} what="link" />

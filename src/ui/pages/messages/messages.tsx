@@ -90,6 +90,7 @@ function Cells({
   message: MessageSummary;
 }) {
   const inbound = direction === "inbound";
+  const who = inbound ? (fromName ?? from) : (to[0] ?? "");
   const others = to.length > 1 ? ` +${to.length - 1}` : "";
   return (
     <>
@@ -100,8 +101,9 @@ function Cells({
         captured={capturesTo(to)}
       />
       <span class="cut who-cell">
-        <span class="way">{inbound ? "from" : "to"}</span> {inbound ? (fromName ?? from) : (to[0] ?? "")}
-        {inbound ? fromName === null ? "" : <span class="quiet"> {from}</span> : others}
+        <span class="way">{inbound ? "from" : "to"}</span> <bdi>{who}</bdi>
+        {inbound ? null : others}
+        {inbound && from !== who ? <span class="quiet"> {from}</span> : null}
       </span>
       <span class="cut subject-cell" dir="auto">
         {subject === "" ? "(no subject)" : subject}

@@ -31,7 +31,7 @@ export function SavedFilters() {
       <ul class="saved-filters" aria-label="Saved filters">
         {savedFilters.value.map((saved) => (
           <li key={saved.name}>
-            <a class="cut" href={`/messages?${saved.search}`}>
+            <a class="cut" dir="auto" href={`/messages?${saved.search}`}>
               {saved.name}
             </a>
             <button

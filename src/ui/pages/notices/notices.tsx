@@ -173,7 +173,7 @@ function NoticeDetail({ notice, mayVisit, task, onMark, onClose }: DetailProps) 
     >
       <div class="detail-head">
         <h2>
-          {kindText(kind)}: {subject}
+          {kindText(kind)}: <bdi>{subject}</bdi>
         </h2>
         <p class="answer" role="status">
           <NoticeStatus notice={notice} />

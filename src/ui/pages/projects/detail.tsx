@@ -67,7 +67,7 @@ function Head({ project }: { project: Project }) {
   const { name, externalId, plan, trustTier, dailyQuota, tracking, suspendedAt, createdAt } = project;
   return (
     <div class="detail-head">
-      <h2>{name}</h2>
+      <h2 dir="auto">{name}</h2>
       <p class="answer">
         <ProjectDot project={project} />
         <span>

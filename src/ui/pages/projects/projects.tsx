@@ -67,7 +67,7 @@ function Cells({ project }: { project: Project }) {
     <>
       <ProjectDot project={project} />
       <span class="cut who-cell">
-        {name} {id === projectId.value ? <span class="tag">current</span> : null}
+        <bdi>{name}</bdi> {id === projectId.value ? <span class="tag">current</span> : null}
       </span>
       <span class="cut subject-cell" dir="auto">
         {externalId}{" "}

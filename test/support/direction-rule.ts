@@ -1,0 +1,61 @@
+import {
+  isBindingElement,
+  isIdentifier,
+  isJsxAttribute,
+  isJsxElement,
+  isJsxExpression,
+  isJsxFragment,
+  type JsxElement,
+  type Node,
+} from "typescript/unstable/ast";
+import type { Violation } from "./house-rules.ts";
+import { lineOf, type Source, walk } from "./source-files.ts";
+
+/** Fields with words that people write in any language, as the API names them. */
+const WRITTEN = new Set([
+  "subject",
+  "preview",
+  "replyText",
+  "filename",
+  "fromName",
+  "firstName",
+  "lastName",
+  "displayName",
+  "summary",
+  "participantNames",
+]);
+
+/**
+ * What people write stands in an element with `dir`, so that Hebrew and Arabic begin at their side: `dir="auto"`, or `<bdi>`. It reads
+ * what JSX shows, not attributes such as `title`, whose direction browsers choose themselves.
+ */
+export function ownDirection({ path, tree }: Source): Violation[] {
+  if (!path.startsWith("src/ui/") || !path.endsWith(".tsx")) return [];
+  const found = new Set<Violation>();
+  walk(tree, (node) => {
+    if (!isIdentifier(node) || !WRITTEN.has(node.text) || isBindingElement(node.parent) || !isShown(node))
+      return;
+    found.add(`${path}:${lineOf(node)}: ${node.text} is shown without dir="auto"`);
+  });
+  return [...found];
+}
+
+/** Returns whether an element shows the value, and neither it nor one around it has a direction. */
+function isShown(node: Node): boolean {
+  let shown = false;
+  for (let at: Node = node; at.parent !== undefined; at = at.parent) {
+    const { parent } = at;
+    if (isJsxAttribute(parent)) return false;
+    if (isJsxExpression(at) && (isJsxElement(parent) || isJsxFragment(parent))) shown = true;
+    if (isJsxElement(parent) && hasDirection(parent)) return false;
+  }
+  return shown;
+}
+
+function hasDirection({ openingElement }: JsxElement): boolean {
+  const { tagName, attributes } = openingElement;
+  return (
+    tagName.getText() === "bdi" ||
+    attributes.properties.some((one) => isJsxAttribute(one) && one.name.getText() === "dir")
+  );
+}
