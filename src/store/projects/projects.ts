@@ -122,6 +122,15 @@ export function getProject(db: Db, accountId: string, id: string): Promise<Proje
   return PROJECTS.first(db, `WHERE account_id = ? AND id = ? AND ${SHOWN}`, [accountId, id]);
 }
 
+/** Returns those of the account's projects that exist, in the order of their ids. */
+export function projectsWithIds(db: Db, accountId: string, ids: readonly string[]): Promise<Project[]> {
+  return PROJECTS.all(
+    db,
+    `WHERE account_id = ? AND id IN (SELECT value FROM json_each(?)) AND ${SHOWN} ORDER BY id`,
+    [accountId, JSON.stringify(ids)],
+  );
+}
+
 /** Returns a project of any account; null if there is none with that id. It serves chores. */
 export function findShownProject(db: Db, id: string): Promise<Project | null> {
   return PROJECTS.first(db, `WHERE id = ? AND ${SHOWN}`, [id]);

@@ -4,7 +4,7 @@ import { volumeOfDay } from "../../../flows/accept/volume.ts";
 import { type Account, getAccount } from "../../../store/projects/accounts.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import { getKey } from "../../../store/projects/keys.ts";
-import { getProject, type Project } from "../../../store/projects/projects.ts";
+import { type Project, projectsWithIds } from "../../../store/projects/projects.ts";
 import { getMember, type Member } from "../../../store/projects/members.ts";
 import { RoleSchema } from "./members.ts";
 import { ok } from "../../routing/answer.ts";
@@ -151,15 +151,12 @@ async function requireAccount(db: Db, id: string): Promise<Account> {
 
 /** Returns the person, with the projects that still exist of those that limit them. */
 async function showMember(db: Db, { id, accountId, email, role, senderIds }: Member) {
-  const found = await Promise.all(senderIds.map((senderId) => getProject(db, accountId, senderId)));
-  const projects = found
-    .filter((project) => project !== null)
-    .map((project) => ({
-      id: project.id,
-      externalId: project.externalId,
-      name: project.name,
-      suspendedAt: showTime(project.suspendedAt),
-    }));
+  const projects = (await projectsWithIds(db, accountId, senderIds)).map((project) => ({
+    id: project.id,
+    externalId: project.externalId,
+    name: project.name,
+    suspendedAt: showTime(project.suspendedAt),
+  }));
   return { id, email, role, projects };
 }
 
