@@ -267,9 +267,14 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
         source: [
           "const a = <p>{subject}</p>;",
           "const b = <p title={subject}>{list.map(({ subject }) => <i dir='auto'>{subject}</i>)}</p>;",
+          "const d = <p>{textOf(subject.type)}{subject.slice(0, 9)}</p>;",
           "const c = <p>{file === null ? '' : file.filename}<bdi>{fromName}</bdi></p>;",
         ].join("\n"),
-        says: ['1: subject is shown without dir="auto"', '3: filename is shown without dir="auto"'],
+        says: [
+          '1: subject is shown without dir="auto"',
+          '3: subject is shown without dir="auto"',
+          '4: filename is shown without dir="auto"',
+        ],
       },
     ],
   },

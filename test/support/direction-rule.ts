@@ -1,10 +1,12 @@
 import {
   isBindingElement,
+  isCallExpression,
   isIdentifier,
   isJsxAttribute,
   isJsxElement,
   isJsxExpression,
   isJsxFragment,
+  isPropertyAccessExpression,
   type JsxElement,
   type Node,
 } from "typescript/unstable/ast";
@@ -33,11 +35,18 @@ export function ownDirection({ path, tree }: Source): Violation[] {
   if (!path.startsWith("src/ui/") || !path.endsWith(".tsx")) return [];
   const found = new Set<Violation>();
   walk(tree, (node) => {
-    if (!isIdentifier(node) || !WRITTEN.has(node.text) || isBindingElement(node.parent) || !isShown(node))
-      return;
+    if (!isIdentifier(node) || !WRITTEN.has(node.text) || isOther(node) || !isShown(node)) return;
     found.add(`${path}:${lineOf(node)}: ${node.text} is shown without dir="auto"`);
   });
   return [...found];
+}
+
+/** Returns whether the name is declared here, or only a field of the value is read: `subject.type` shows no subject. */
+function isOther(node: Node): boolean {
+  const { parent } = node;
+  if (isBindingElement(parent)) return true;
+  const isCalled = isCallExpression(parent.parent) && parent.parent.expression === parent;
+  return isPropertyAccessExpression(parent) && parent.expression === node && !isCalled;
 }
 
 /** Returns whether an element shows the value, and neither it nor one around it has a direction. */
