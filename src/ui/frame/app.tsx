@@ -82,16 +82,25 @@ function SectionKey({ section: { key, href } }: { section: Section }) {
   return null;
 }
 
-function NoAccess({ section: { name, scope } }: { section: Section }) {
+function NoAccess({ section }: { section: Section }) {
   return (
-    <Page title={name}>
-      <EmptyState>
-        {scope !== null && !can(scope)
-          ? `The key that you signed in with lacks the scope ${scope}.`
-          : "This page needs a key for all projects of the account."}
-      </EmptyState>
+    <Page title={section.name}>
+      <EmptyState>{reasonFor(section)}</EmptyState>
     </Page>
   );
+}
+
+/** Returns why the reader may not open a section. People have a role, and programs a key with scopes. */
+function reasonFor({ scope }: Section): string {
+  const member = me.value?.member ?? null;
+  const lacks = scope !== null && !can(scope);
+  if (member !== null)
+    return lacks
+      ? `Your role, ${member.role}, does not open this page. An owner can change it.`
+      : "This page needs access to all projects. An owner can give it to you.";
+  return lacks
+    ? `The key that you signed in with lacks the scope ${scope}.`
+    : "This page needs a key for all projects of the account.";
 }
 
 function NoSuchPage() {

@@ -31,8 +31,8 @@ export function ThreadMessage({
           <strong class="cut" dir="auto">
             {name ?? email}
           </strong>
-          {name === undefined ? null : <span class="cut quiet">{email}</span>}
-          <span class="cut quiet">to {addresses.to.map(({ email }) => email).join(", ")}</span>
+          {name === undefined ? null : <span class="cut quiet address">{email}</span>}
+          <span class="cut quiet readers">to {addresses.to.map(({ email }) => email).join(", ")}</span>
           {testMode === true ? <span class="tag">test</span> : null}
           {direction === "outbound" ? (
             <Status status={status} captured={capturesTo(addresses.to.map(({ email }) => email))} />

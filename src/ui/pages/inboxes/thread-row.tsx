@@ -1,5 +1,6 @@
 import type { Labelling, Thread } from "../../api/types.ts";
 import { Marked } from "../../components/marked.tsx";
+import { Person } from "../../components/people/person.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { Icon } from "../../controls/icon.tsx";
 import { memberName } from "./mailbox.ts";
@@ -12,17 +13,15 @@ export function Cells({ thread, mailbox }: { thread: Thread; mailbox: Labelling 
   const { read, participants, participantNames, messageCount, subject, labels, preview, highlights } = thread;
   const { assigneeId, hasAttachments, snoozedUntil, lastMessageAt } = thread;
   const [first = ""] = participants;
-  const name = participantNames[first];
   const more = labels.length - SHOWN_LABELS;
   return (
     <>
       <span class={read ? "read-mark" : "read-mark unread-mark"}>
         <span class="hidden">{read ? "" : "Unread"}</span>
       </span>
-      <span class={read ? "cut who-cell" : "cut who-cell strong"} dir="auto">
-        {name === undefined ? first : <bdi>{name}</bdi>}
-        {name === undefined ? null : <span class="quiet"> {first}</span>}
-        {messageCount > 1 ? <span class="quiet"> {messageCount}</span> : null}
+      <span class={read ? "who-cell with-person" : "who-cell with-person strong"}>
+        <Person name={participantNames[first]} email={first} />
+        {messageCount > 1 ? <span class="quiet">{messageCount}</span> : null}
       </span>
       <span class="cut subject-cell" dir="auto">
         {labels.slice(0, SHOWN_LABELS).map((label) => (

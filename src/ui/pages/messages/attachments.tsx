@@ -50,10 +50,19 @@ function File({ file, path }: { file: Message["attachments"][number]; path: stri
 function Pdf({ path, filename }: { path: string; filename: string }) {
   const open = useSignal(false);
   return (
-    <details class="file-pdf" onToggle={(event) => (open.value = event.currentTarget.open)}>
-      <summary>Preview</summary>
+    <div class="file-pdf">
+      <button
+        type="button"
+        class="button small"
+        aria-expanded={open.value}
+        onClick={() => {
+          open.value = !open.value;
+        }}
+      >
+        {open.value ? "Close preview" : "Preview"}
+      </button>
       {open.value ? <PdfFrame path={path} filename={filename} /> : null}
-    </details>
+    </div>
   );
 }
 
@@ -63,7 +72,7 @@ function PdfFrame({ path, filename }: { path: string; filename: string }) {
   return (
     <iframe
       title={`Preview of ${filename}`}
-      src={browserPath(path, { inline: 1 })}
+      src={`${browserPath(path, { inline: 1 })}#navpanes=0`}
       referrerpolicy="no-referrer"
     />
   );

@@ -4,6 +4,7 @@ import type { MessageSummary } from "../../api/types.ts";
 import { List } from "../../components/list.tsx";
 import { Pinned } from "../../components/pinned.tsx";
 import { Page } from "../../components/page.tsx";
+import { Person } from "../../components/people/person.tsx";
 import { Marked } from "../../components/marked.tsx";
 import { WordSearch } from "../../components/word-search.tsx";
 import { capturesTo, codeContext, firstSend } from "../../state/installation.ts";
@@ -90,8 +91,6 @@ function Cells({
   message: MessageSummary;
 }) {
   const inbound = direction === "inbound";
-  const who = inbound ? (fromName ?? from) : (to[0] ?? "");
-  const others = to.length > 1 ? ` +${to.length - 1}` : "";
   return (
     <>
       <Status
@@ -100,10 +99,10 @@ function Cells({
         awaitingApproval={awaitingApproval}
         captured={capturesTo(to)}
       />
-      <span class="cut who-cell">
-        <span class="way">{inbound ? "from" : "to"}</span> <bdi>{who}</bdi>
-        {inbound ? null : others}
-        {inbound && from !== who ? <span class="quiet"> {from}</span> : null}
+      <span class="who-cell with-person">
+        <span class="way">{inbound ? "from" : "to"}</span>
+        <Person name={inbound ? fromName : null} email={inbound ? from : (to[0] ?? "")} />
+        {!inbound && to.length > 1 ? <span>+{to.length - 1}</span> : null}
       </span>
       <span class="cut subject-cell" dir="auto">
         {subject === "" ? "(no subject)" : subject}

@@ -13,6 +13,7 @@ import { Problem } from "../../controls/problem.tsx";
 import { useTask } from "../../controls/task.ts";
 import { navigate } from "../../state/router.ts";
 import { projects } from "../../state/session.ts";
+import { browserText } from "../../words/browser.ts";
 import { ROLE_OPTIONS, stateOf } from "./words.ts";
 
 interface DetailProps {
@@ -40,13 +41,13 @@ export function PersonDetail({ member, onClose, onChanged }: DetailProps) {
         <p class="answer" role="status">
           <Dot {...stateOf(member)} />
         </p>
+        <dl class="facts">
+          <Fact name="Role" value={ROLE_OPTIONS.find(({ value }) => value === role)?.text ?? role} />
+          <Fact name="Projects" value={senderIds.length === 0 ? "All" : senderIds.map(nameOf).join(", ")} />
+          <Fact name="Last seen" value={lastSeenAt === null ? "Never" : <LocalTime at={lastSeenAt} />} />
+          <Fact name="Invited" value={<LocalTime at={createdAt} />} />
+        </dl>
       </div>
-      <dl class="facts key-facts">
-        <Fact name="Role" value={ROLE_OPTIONS.find(({ value }) => value === role)?.text ?? role} />
-        <Fact name="Projects" value={senderIds.length === 0 ? "All" : senderIds.map(nameOf).join(", ")} />
-        <Fact name="Last seen" value={lastSeenAt === null ? "Never" : <LocalTime at={lastSeenAt} />} />
-        <Fact name="Invited" value={<LocalTime at={createdAt} />} />
-      </dl>
       <Sessions path={pathOf(member)} />
     </Detail>
   );
@@ -74,8 +75,12 @@ function Sessions({ path }: { path: string }) {
       {rows.length === 0 ? <p class="quiet">Not signed in.</p> : null}
       <ul>
         {rows.map(({ id, ip, userAgent, lastUsedAt }) => (
-          <li key={id}>
-            <LocalTime at={lastUsedAt} /> {ip} <span class="quiet">{userAgent}</span>{" "}
+          <li key={id} class="session">
+            <span title={userAgent ?? ""}>{browserText(userAgent ?? "A program")}</span>
+            <span class="quiet">{ip}</span>
+            <span class="quiet">
+              <LocalTime at={lastUsedAt} />
+            </span>
             <button type="button" class="button small" onClick={() => end(id)}>
               End session
             </button>

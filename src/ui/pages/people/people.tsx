@@ -43,7 +43,7 @@ export function PeoplePage({ params }: PageProps) {
         <List
           label="People"
           pages={pages}
-          columns="columns-messages"
+          columns="columns-messages columns-people"
           heads={["State", "Address", "Role", "Seen"]}
           selected={selected}
           keyOf={({ id }) => id}
