@@ -21,13 +21,30 @@ export function firstChars(text: string, most: number): string {
 const BACKSLASHES_OR_HALF = /\\(?:\\|ud[89a-f][0-9a-f]{2})/g;
 
 /**
+ * Returns a value as JSON with every half of a surrogate pair in its strings and keys replaced. SQLite would make invalid UTF-8 of
+ * a half when it reads the string out of the JSON, and libSQL ends the whole process if a row has such text.
+ */
+export function wellFormedJson(value: unknown): string {
+  const json = JSON.stringify(value);
+  return hasHalf(json) ? withoutHalves(json) : json;
+}
+
+/**
  * Returns the value with every half of a surrogate pair in its strings and keys replaced. Many readers refuse a
  * JSON answer that contains one, because it is not Unicode text.
  */
 export function wellFormed<Value extends object>(value: Value): Value {
   const json = JSON.stringify(value);
-  if (!json.includes("\\ud")) return value;
-  return JSON.parse(json.replace(BACKSLASHES_OR_HALF, (found) => (found === "\\\\" ? found : "\ufffd")));
+  return hasHalf(json) ? JSON.parse(withoutHalves(json)) : value;
+}
+
+/** Returns false for most JSON without half of a pair. */
+function hasHalf(json: string): boolean {
+  return json.includes("\\ud");
+}
+
+function withoutHalves(json: string): string {
+  return json.replace(BACKSLASHES_OR_HALF, (found) => (found === "\\\\" ? found : "\ufffd"));
 }
 
 /**

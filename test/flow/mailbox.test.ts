@@ -61,6 +61,12 @@ describe("labels of a thread", () => {
     expect(await listed("label=billing")).not.toContain(other.threadId);
   });
 
+  test("half of a character in a label is replaced, and so the labels in use can be read", async () => {
+    const { threadId } = await arrived();
+    expect((await change(threadId, { labels: ["\udc00a"] })).body.labels).toEqual(["\ufffda"]);
+    expect((await call("GET", "/v1/mailbox")).body.labels).toContainEqual({ label: "\ufffda", threads: 1 });
+  });
+
   test.each([
     ["one label too many", Array.from({ length: MAX_LABELS + 1 }, (_, at) => `l${at}`)],
     ["one character too many", ["x".repeat(MAX_LABEL_CHARS + 1)]],

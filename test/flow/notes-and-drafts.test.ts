@@ -172,6 +172,15 @@ describe("a draft", () => {
     expect(listed).toEqual([]);
   });
 
+  test("half of a character in the subject is replaced, and so the list of drafts can be read", async () => {
+    const { id } = await saved({ ...LETTER, subject: "\udc00", text: "\ud800" });
+    const listed = (await call("GET", "/v1/drafts")).body.data;
+    expect(listed.find((draft: { id: string }) => draft.id === id)).toMatchObject({
+      subject: "\ufffd",
+      preview: "\ufffd",
+    });
+  });
+
   test.each([
     ["from", { from: "a@one.test" }],
     ["stream", { stream: "bulk" }],

@@ -1,4 +1,5 @@
 import type { Mailbox } from "../../core/addresses.ts";
+import { wellFormedJson } from "../../core/text.ts";
 import { type Db, firstReturned, type Statement, type Value, type Written } from "./client.ts";
 import { type OwnedPage, pageOrder } from "./place.ts";
 
@@ -89,7 +90,7 @@ export function flags<Name extends string>(
 export function json<Field>(column: string): Column<Field> {
   return {
     columns: [column],
-    values: (field) => [JSON.stringify(field)],
+    values: (field) => [wellFormedJson(field)],
     read: (row) => JSON.parse(String(row[column])),
     json: (table) => `json(${table}.${column})`,
     fromJson: (json) => json as Field,
@@ -100,7 +101,7 @@ export function json<Field>(column: string): Column<Field> {
 export function nullableJson<Field>(column: string): Column<Field | null> {
   return {
     ...json<Field | null>(column),
-    values: (field) => [field === null ? null : JSON.stringify(field)],
+    values: (field) => [field === null ? null : wellFormedJson(field)],
     read: (row) => (row[column] === null ? null : JSON.parse(String(row[column]))),
   };
 }

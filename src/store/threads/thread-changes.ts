@@ -1,4 +1,5 @@
 import { type Folder, MAX_LABELS } from "../../core/messages/mailbox.ts";
+import { wellFormedJson } from "../../core/text.ts";
 import { noteChange } from "../engine/audit-triggers.ts";
 import type { Db, Statement, Value } from "../engine/client.ts";
 import { type Thread, THREADS } from "./threads.ts";
@@ -29,7 +30,7 @@ const ASSIGNED_OR = `COALESCE((SELECT id FROM members WHERE id = assignee_id),
   (SELECT m.id FROM members m WHERE m.id = ? AND m.status <> 'disabled' AND (m.sender_ids = '[]'
     OR EXISTS (SELECT 1 FROM json_each(m.sender_ids) WHERE value = threads.sender_id))))`;
 
-const json = JSON.stringify;
+const json = wellFormedJson;
 const labelsWith = `(SELECT json_group_array(value) FROM (
   SELECT value, 0 AS late, key FROM json_each(labels)
   UNION ALL SELECT value, 1, key FROM json_each(?) WHERE value NOT IN (SELECT value FROM json_each(labels))
