@@ -1,3 +1,4 @@
+import { systemClock } from "./clock.ts";
 import { failureOf, runCommand } from "./commands/run.ts";
 import { COMMANDS, findCommand } from "./commands/table.ts";
 import { loadConfig, useUtc } from "./config.ts";
@@ -18,6 +19,7 @@ await main();
 async function main(): Promise<void> {
   try {
     process.exitCode = await runCommand(given, {
+      clock: systemClock,
       readConfig: () => loadConfig(process.env, process.stderr.isTTY === true),
       out: (text) => void process.stdout.write(text),
       err: (text) => void process.stderr.write(text),

@@ -1,7 +1,8 @@
-import { keepAlive, systemClock } from "../clock.ts";
+import { keepAlive } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { SETTINGS } from "../config/settings.ts";
 import { AppError, SettingsError } from "../core/errors.ts";
+import type { Clock } from "../core/time/clock.ts";
 import { isUnavailable } from "../store/sql/errors.ts";
 import { VERSION_TEXT } from "../version.ts";
 import type { Command } from "./support/command.ts";
@@ -17,8 +18,9 @@ import {
 import { createOutput, printable } from "./support/output.ts";
 import { findCommand, helpText, meantCommand } from "./table.ts";
 
-/** The streams and settings that a command line reads and writes, besides files. */
+/** The time, the streams and the settings that a command line reads and writes, besides files. */
 export interface Shell {
+  clock: Clock;
   /** Reads the settings, for a command that needs them. Throws ConfigError if one is wrong. */
   readConfig(): Config;
   out(text: string): void;
@@ -75,7 +77,7 @@ async function run(command: Command, argv: readonly string[], shell: Shell): Pro
   // until one fires.
   const release = keepAlive();
   try {
-    return await prepared.run({ config, settings: SETTINGS, clock: systemClock, out });
+    return await prepared.run({ config, settings: SETTINGS, clock: shell.clock, out });
   } finally {
     release();
   }

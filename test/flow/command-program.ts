@@ -1,3 +1,4 @@
+import { systemClock } from "../../src/clock.ts";
 import { failureOf, runCommand } from "../../src/commands/run.ts";
 import { loadConfig } from "../../src/config.ts";
 import { builtProgram } from "../support/built-program.ts";
@@ -26,10 +27,11 @@ export type Env = Readonly<Record<string, string>>;
 const ALONE: ReadonlySet<string> = new Set(["serve", "mcp", "listen", "tail"]);
 
 /** Runs a command in this process with only these arguments and settings. Resolves when it has ended. */
-export async function postrider(args: readonly string[], env: Env = {}): Promise<Ran> {
+export async function postrider(args: readonly string[], env: Env = {}, clock = systemClock): Promise<Ran> {
   if (ALONE.has(args[0] ?? "serve")) return program(args, env);
   let [stdout, stderr] = ["", ""];
   const shell = {
+    clock,
     readConfig: () => loadConfig(env),
     out(text: string) {
       stdout += text;

@@ -1,13 +1,18 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { systemClock } from "../../src/clock.ts";
 import { newFolder } from "../support/folder.ts";
+import { hurried } from "../support/hurried-clock.ts";
 import { callRole, type RoleProcess, startRole } from "../support/role-process.ts";
 import { postrider } from "./command-program.ts";
 
-/** Milliseconds: processes report their keys every 15 seconds. */
-setDefaultTimeout(240_000);
+setDefaultTimeout(120_000);
 
 const OLD = "o".repeat(40);
 const NEW = "n".repeat(40);
+/** Times as fast as the system's clock: processes report their keys every 15 seconds. */
+const HURRY = 10;
+const PRELOAD = join(import.meta.dir, "../support/hurried-process.ts");
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
 const running: RoleProcess[] = [];
 afterAll(async () => {
@@ -15,10 +20,11 @@ afterAll(async () => {
 });
 
 test("two processes with the key in their settings change it without a refused request", async () => {
-  const base = { DATA_DIR: newFolder("rotation"), DELIVERY: "capture", ROOT_API_KEY };
+  const hurry = { HURRIED_FROM: String(systemClock.now()), HURRIED_TIMES: String(HURRY) };
+  const base = { DATA_DIR: newFolder("rotation"), DELIVERY: "capture", ROOT_API_KEY, ...hurry };
   const both = { MASTER_KEY: NEW, MASTER_KEY_OLD: OLD };
   const start = async (roles: string, keys: Record<string, string>) => {
-    const one = await startRole({ ...base, ROLES: roles, ...keys });
+    const one = await startRole({ ...base, ROLES: roles, ...keys }, PRELOAD);
     running.push(one);
     return one;
   };
@@ -27,7 +33,7 @@ test("two processes with the key in their settings change it without a refused r
   const hook = { url: "https://hook.example/", eventTypes: ["*"] };
   const made = await callRole(api, ROOT_API_KEY, "POST", "/v1/webhooks", hook);
   expect(made.status).toBe(201);
-  const rotate = () => postrider(["master-key", "rotate", "--json"], { ...base, ...both });
+  const rotate = () => postrider(["master-key", "rotate", "--json"], { ...base, ...both }, hurried(HURRY));
 
   // The worker still has one key alone.
   await api.terminate();
