@@ -1124,6 +1124,14 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             /**
+             * @description Addresses in place of the sender of that message.
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            to?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
              * @example ana@example.com
              * @example [
              *       "ana@example.com"

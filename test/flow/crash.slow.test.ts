@@ -89,6 +89,28 @@ describe("a killed process", () => {
     expect(peer.messages.items.length).toBe(1);
   });
 
+  test("a killed process keeps a draft that was saved, and sends it once if it dies while it sends it", async () => {
+    const draft = (await call("POST", "/v1/drafts", mail("d@there.test"))).body;
+    await service.kill();
+    await service.start({}, DIE_BEFORE_HINT);
+    expect((await call("GET", `/v1/drafts/${draft.id}`)).body).toMatchObject({ subject: "d@there.test" });
+    const send = () =>
+      call(
+        "POST",
+        `/v1/drafts/${draft.id}/send`,
+        { version: draft.version },
+        { "idempotency-key": "the-draft" },
+      );
+    expect(await reason(send())).toBeInstanceOf(Error);
+    expect(await service.exited()).not.toBe(0);
+    await service.start();
+    // The message and the end of the draft were one commit: there is the one or the other.
+    expect((await call("GET", `/v1/drafts/${draft.id}`)).status).toBe(404);
+    expect((await send()).status).toBe(202);
+    await settled(1);
+    expect(peer.messages.items.map(({ rcptTo }) => rcptTo)).toEqual([["d@there.test"]]);
+  });
+
   test("a killed process between hint and delivery delivers every message after its restart", async () => {
     let reached: () => void = () => undefined;
     const inDelivery = new Promise<void>((resolve) => {

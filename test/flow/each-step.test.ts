@@ -106,6 +106,12 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     const { body } = await post("/v1/inbound/simulate", arrived);
     return posting(`/v1/threads/${body.threadId}/reply`, { text: "y" });
   },
+  async "a draft that is sent"() {
+    const arrived = { inboxId, from: { email: `${unique()}@out.test` }, text: "x" };
+    const { body } = await post("/v1/inbound/simulate", arrived);
+    const draft = (await post("/v1/drafts", { threadId: body.threadId, text: "y" })).body;
+    return posting(`/v1/drafts/${draft.id}/send`, { version: draft.version });
+  },
   "a sample": async () => posting(`/v1/webhooks/${webhookId}/test`),
   "a template": async () =>
     posting("/v1/templates", { name: "T", slug: unique(), subject: "{{a}}", text: "x" }),
@@ -125,6 +131,7 @@ const FIGURES = `
   UNION ALL SELECT 'received', sum(received_count) FROM inboxes
   UNION ALL SELECT 'suppression ' || reason, count(*) FROM suppressions GROUP BY 1
   UNION ALL SELECT 'template', count(*) FROM templates
+  UNION ALL SELECT 'draft', count(*) FROM drafts
   UNION ALL SELECT 'answer', count(*) FROM idempotency
   UNION ALL SELECT 'used', sum(recipients) FROM usage
   UNION ALL SELECT 'settled', sum(settled) FROM reputation

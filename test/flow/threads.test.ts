@@ -102,6 +102,18 @@ describe("a reply", () => {
     expect(again.headers.References).toBe(`${original.messageId} ${record.messageId}`);
   });
 
+  test("a reply goes to the addresses that it names instead of the sender, each once", async () => {
+    const { threadId } = await simulate({ from: { email: "ada@client.test" } });
+    const to = ["ben@client.test", "Cy <cy@client.test>"];
+    const sent = await reply(threadId, { to, cc: ["BEN@client.test"] });
+    expect((await service.message(sent.body.id, "delivered")).addresses).toMatchObject({
+      to: [{ email: "ben@client.test" }, { email: "cy@client.test", name: "Cy" }],
+      cc: [],
+    });
+    const usual = await reply(threadId, { to: [] });
+    expect((await service.message(usual.body.id, "delivered")).to).toEqual(["ada@client.test"]);
+  });
+
   test("a reply to all reaches everyone but the inbox, once", async () => {
     const raw = [
       "From: ada@client.test",

@@ -1,4 +1,6 @@
 import { expect } from "bun:test";
+import { brokenRules } from "../support/axe.ts";
+import { deliveredRecord } from "../support/mail-in.ts";
 import { startService } from "../support/service.ts";
 import { actionsOn, NO_FAULTS } from "../support/browser.ts";
 import { browserTest, dashboard, WIDE } from "../support/dashboard.ts";
@@ -10,7 +12,7 @@ const ui = dashboard({
   as: "projectKey",
   viewport: WIDE,
 });
-const { see, press } = ui;
+const { see, press, fill } = ui;
 const arrive = (subject: string) =>
   ui.service.call("POST", "/v1/inbound/simulate", { to: "help@inbox.mail.test", subject, text: "Hello" });
 const arrivedThread = async (subject: string): Promise<string> => (await arrive(subject)).body.threadId;
@@ -144,3 +146,131 @@ browserTest(
     expect((await all("label=pair")).length).toBe(2);
   },
 );
+
+browserTest(
+  "a reply to all shows its recipients, is saved as a draft, and can be taken back after it was sent",
+  async () => {
+    const { threadId } = await deliveredRecord(ui.service, {
+      to: "help@inbox.mail.test",
+      headers: [
+        "From: Ana <ana@one.test>",
+        "To: help@inbox.mail.test",
+        "Cc: bea@one.test",
+        "Subject: To all",
+      ],
+    });
+    const [{ id: inboxId }] = (await ui.service.call("GET", "/v1/inboxes")).body.data;
+    await ui.service.call("PATCH", `/v1/inboxes/${inboxId}`, { signature: "Mia, Acme" });
+    await ui.go(`/threads/${threadId}`);
+    const box = ui.page.getByPlaceholder("Write a reply");
+    await box.waitFor();
+    await see("Mia, Acme");
+    const drafts = async () =>
+      (await ui.service.call("GET", `/v1/drafts?threadId=${threadId}`)).body.data as { id: string }[];
+    await ui.page.keyboard.press("a");
+    await ui.page.keyboard.type("First try");
+    await see("Draft saved");
+    expect(await ui.page.getByLabel("Cc", { exact: true }).inputValue()).toBe("bea@one.test");
+    const [draft] = await drafts();
+    expect((await ui.service.call("GET", `/v1/drafts/${draft?.id}`)).body).toMatchObject({
+      text: "First try",
+      cc: [{ email: "bea@one.test" }],
+    });
+    await ui.page.keyboard.press("Control+Enter");
+    await see("Leaves in 10 seconds");
+    expect(await drafts()).toEqual([]);
+    await ui.page.keyboard.press("z");
+    await see("Taken back");
+    expect(await box.inputValue()).toBe("First try");
+    await see("Draft saved");
+    // The tab is closed, and another one continues.
+    const other = await ui.browser.visit(ui.service.url, `/threads/${threadId}`, {
+      key: ui.service.projectKey,
+    });
+    const there = other.page.getByPlaceholder("Write a reply");
+    await other.page.getByText("Draft saved").waitFor();
+    expect(await there.inputValue()).toBe("First try");
+    await there.fill("Second try");
+    await other.page.getByText("Not saved yet").waitFor({ state: "detached" });
+    await other.page.getByText("Draft saved").waitFor();
+    await box.fill("Third try");
+    await see("Another window has changed this draft");
+    await press("Keep mine as a new draft");
+    await see("Draft saved");
+    expect(await drafts()).toHaveLength(2);
+    await press("Send reply");
+    await see("Leaves in 10 seconds");
+    const { messages } = (await ui.service.call("GET", `/v1/threads/${threadId}`)).body;
+    expect(messages.at(-1)).toMatchObject({
+      to: ["ana@one.test"],
+      addresses: { cc: [{ email: "bea@one.test" }] },
+    });
+    expect(messages.at(-1).text).toStartWith("Third try\n\n-- \nMia, Acme\n\nOn ");
+    await other.context.close();
+  },
+);
+
+browserTest(
+  "a program's draft is sent by a person as it is, and a note, a canned reply and a forward are written",
+  async () => {
+    const threadId = await arrivedThread("Proposed");
+    const { senderId } = (await ui.service.call("GET", "/v1/threads?limit=1")).body.data[0];
+    const bot = await ui.service.call(
+      "POST",
+      "/v1/api-keys",
+      { name: "bot", scopes: ["drafts:write"], senderId },
+      { key: ui.service.accountKey },
+    );
+    await ui.service.call("POST", "/v1/drafts", { threadId, text: "I can help" }, { key: bot.body.secret });
+    await ui.service.call("POST", "/v1/templates", {
+      name: "Late",
+      slug: "late",
+      subject: "s",
+      text: "Order {{ order }} is late.",
+    });
+    await ui.go(`/threads/${threadId}`);
+    await see("proposes this reply");
+    const keys = async (...names: string[]) => {
+      for (const name of names) await ui.page.keyboard.press(name);
+    };
+    const shown = async () => (await ui.service.call("GET", `/v1/threads/${threadId}`)).body;
+    await keys("d", "Enter");
+    await see("Leaves in 10 seconds");
+    await ui.page.getByText("proposes this reply").waitFor({ state: "detached" });
+    expect((await shown()).messages.at(-1).text).toBe("I can help");
+    await keys("n");
+    await ui.page.keyboard.type("Call her");
+    await keys("Control+Enter");
+    await ui.page.locator(".note", { hasText: "Call her" }).waitFor();
+    await keys("t", ..."late", "Enter");
+    await fill("order", "7");
+    await keys("Enter");
+    const box = ui.page.getByPlaceholder("Write a reply");
+    await box.waitFor();
+    expect(await box.inputValue()).toBe("Order 7 is late.");
+    expect(await brokenRules(ui.page)).toEqual([]);
+    await keys("Escape", "f");
+    await fill("Forward to", "ben@one.test");
+    await keys("Control+Enter");
+    await see("Leaves in 10 seconds: to ben@one.test.");
+    expect((await shown()).messages.at(-1)).toMatchObject({ to: ["ben@one.test"], subject: "Fwd: Proposed" });
+    expect(await brokenRules(ui.page)).toEqual([]);
+  },
+);
+
+browserTest("a conversation breaks no rule of accessibility on a phone in the dark", async () => {
+  const threadId = await arrivedThread("On a phone");
+  await ui.service.call("PATCH", `/v1/threads/${threadId}`, { labels: ["small"] });
+  const looks = { viewport: { width: 390, height: 844 }, colorScheme: "dark" as const };
+  const visit = await ui.browser.visit(ui.service.url, `/threads/${threadId}`, {
+    key: ui.service.projectKey,
+    ...looks,
+  });
+  await visit.page.getByPlaceholder("Write a reply").waitFor();
+  expect(await brokenRules(visit.page)).toEqual([]);
+  await visit.page.getByRole("button", { name: "Snooze" }).click();
+  await visit.page.getByRole("option", { name: "Tomorrow" }).waitFor();
+  expect(await brokenRules(visit.page)).toEqual([]);
+  expect([visit.faults, ui.visit.faults]).toEqual([NO_FAULTS, NO_FAULTS]);
+  await visit.context.close();
+});

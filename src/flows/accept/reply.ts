@@ -29,6 +29,8 @@ import type { Sending } from "./sending.ts";
 export interface ReplyRequest
   extends Pick<SendItem, "text" | "html" | "templateId" | "data" | "calendar" | "undoSeconds">,
     Pick<SendItem, "cc" | "bcc" | "attachments" | "headers" | "tags"> {
+  /** Addresses in place of those that the message asks for. Empty or left out: those. */
+  to?: SendItem["to"];
   replyAll?: boolean;
   /** The message replied to. If left out, the last inbound one of the thread. */
   messageId?: string;
@@ -214,7 +216,8 @@ function addresseesOfReply(
   isOwn: IsOwnAddress,
   request: ReplyRequest,
 ): Pick<SendItem, "to" | "cc"> {
-  const to = answerTo(parent, isOwn);
+  const given = entriesOf(request.to);
+  const to = given.length > 0 ? given : answerTo(parent, isOwn);
   if (to.length === 0)
     throw new AppError("conflict", "The message replied to has no address to answer.", {
       code: "invalid_state",

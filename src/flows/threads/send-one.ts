@@ -43,8 +43,8 @@ export function sendOne(
   });
 }
 
-/** Addresses and subject of a reply in place of those that follow from the message replied to. */
-export type ReplyInstead = Pick<Partial<SendItem>, "to" | "subject">;
+/** The subject of a reply in place of the one that follows from the message replied to. */
+export type ReplyInstead = Pick<Partial<SendItem>, "subject">;
 
 /** Makes a reply as `composeReply` does, and checks it by all rules. @throws AppError 422 with every issue */
 export async function checkedReply(

@@ -44,6 +44,8 @@ export interface Options {
   account?: boolean;
   /** Id of a project other than the chosen one. */
   project?: string;
+  /** Lets the request end although its page is closed. Its body must be small. */
+  keepalive?: boolean;
   /** Repeating a request with the same key has no further effect. */
   idempotencyKey?: string;
 }
@@ -86,7 +88,7 @@ export class NotKnown extends Error {}
 /** Sends a request and returns the response. @throws ApiError for a status of 400 or more, or if there is no answer */
 export async function send(method: string, path: string, options: Options = {}): Promise<Response> {
   if (isDrawn()) throw new NotKnown();
-  const { query, body, file, signal } = options;
+  const { query, body, file, signal, keepalive = false } = options;
   let response: Response;
   try {
     response = await fetch(withQuery(path, query), {
@@ -94,6 +96,7 @@ export async function send(method: string, path: string, options: Options = {}):
       headers: headersOf(options),
       credentials: "same-origin",
       cache: "no-store",
+      keepalive,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(file === undefined ? {} : { body: file }),
       ...(signal === undefined ? {} : { signal }),
@@ -124,6 +127,11 @@ export async function get<Answer>(path: string, query?: Query, options: Options 
 /** Posts JSON. The key makes it safe to post the same again after a broken connection. */
 export function post<Answer>(path: string, body?: unknown, options: Options = {}): Promise<Answer> {
   return json("POST", path, { ...options, body });
+}
+
+/** Replaces a resource. */
+export function put<Answer>(path: string, body: unknown, options: Options = {}): Promise<Answer> {
+  return json("PUT", path, { ...options, body });
 }
 
 /** Changes a resource. */

@@ -23,6 +23,9 @@ export type Attempt = Schemas["DeliveryAttempt"];
 export type Explanation = Schemas["Explanation"];
 export type Thread = Schemas["ListedThread"];
 export type ThreadChanges = Schemas["ThreadChanges"];
+/** A draft with everything that is written. */
+export type DraftRecord = Schemas["Draft"];
+export type DraftSummary = Schemas["DraftSummary"];
 /** The labels in use, and the members whom threads can be assigned to. */
 export type Labelling = Schemas["Mailbox"];
 export type Conversation = operations["getThread"]["responses"][200]["content"]["application/json"];

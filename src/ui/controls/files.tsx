@@ -14,7 +14,13 @@ async function read(file: File): Promise<ChosenFile> {
 }
 
 /** Chooses files to attach, and lists those that are chosen. */
-export function Files({ files, limit }: { files: Signal<readonly ChosenFile[]>; limit: number }) {
+export function Files({
+  files,
+  limit,
+}: {
+  files: Pick<Signal<readonly ChosenFile[]>, "value">;
+  limit: number;
+}) {
   const left = useSignal(0);
   const add = async (input: HTMLInputElement) => {
     const chosen = await Promise.all([...(input.files ?? [])].map(read));

@@ -20,6 +20,12 @@ const GENERAL: readonly Shortcut[] = [
 
 const THREADS: readonly Shortcut[] = [
   { keys: "r", does: "Reply" },
+  { keys: "a", does: "Reply to all" },
+  { keys: "f", does: "Forward" },
+  { keys: "n", does: "Write a note" },
+  { keys: "t", does: "Choose a canned reply" },
+  { keys: "d", does: "Go to a proposed draft" },
+  { keys: "Ctrl+Enter", does: "Send what is written" },
   { keys: "e", does: "Archive" },
   { keys: "b", does: "Snooze" },
   { keys: "l", does: "Label" },

@@ -57,10 +57,14 @@ export const draft = signal<Draft>(EMPTY_DRAFT);
 /** Input that was neither sent nor saved, by the object that it belongs to. */
 export const unsent = new Map<string, string>();
 
+/** Replies that are being written, by the id of their thread, as `replyDraft` keeps them. */
+export const openReplies = new Map<string, unknown>();
+
 /** Forgets all that was not sent or saved, because the project or the session has changed. */
 export function forgetDrafts(): void {
   draft.value = EMPTY_DRAFT;
   unsent.clear();
+  openReplies.clear();
 }
 
 function listText(mailboxes: readonly Mailbox[]): string {

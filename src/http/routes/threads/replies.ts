@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createKeyedMutex } from "../../../core/concurrency/keyed-mutex.ts";
 import { validationError } from "../../../core/errors.ts";
+import { AddressList } from "../../../core/messages/address-input.ts";
 import { decisiveFieldIssues } from "../../../core/messages/decisive-fields.ts";
 import { INVITATION_ANSWERS } from "../../../core/messages/invitation.ts";
 import { SendItem, UndoSeconds } from "../../../core/messages/send-item.ts";
@@ -20,6 +21,7 @@ const ReplyBody = Type.Object(
     html,
     templateId,
     data,
+    to: Type.Optional(AddressList({ description: "Addresses in place of the sender of that message." })),
     cc,
     bcc,
     attachments,

@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
 import { AppError, existing } from "../../../core/errors.ts";
-import { entriesOf } from "../../../core/messages/address-input.ts";
 import { checkedSend } from "../../../core/messages/send-rules.ts";
 import type { ReplyInstead } from "../../../flows/threads/send-one.ts";
 import { isBroken } from "../../../store/engine/guards.ts";
@@ -63,11 +62,8 @@ function changed(): AppError {
 }
 
 /** Returns the fields of a draft that replace those of the reply. */
-function insteadOf({ item: { to, subject } }: Draft): ReplyInstead {
-  return {
-    ...(to === undefined || entriesOf(to).length === 0 ? {} : { to }),
-    ...(subject === undefined || subject === "" ? {} : { subject }),
-  };
+function insteadOf({ item: { subject } }: Draft): ReplyInstead {
+  return subject === undefined || subject === "" ? {} : { subject };
 }
 
 async function sendNew(

@@ -1,11 +1,11 @@
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { get } from "../../api/client.ts";
 import { isSeen, useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
-import type { Conversation as Answer, Thread, ThreadChanges } from "../../api/types.ts";
+import type { Conversation as Answer, Inbox, Thread, ThreadChanges } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
-import { RelativeTime } from "../../components/time.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";
 import { can } from "../../state/session.ts";
@@ -14,15 +14,17 @@ import { counted } from "../../words/amounts.ts";
 import { changeThread, EDITS, offerUndoOf, type ThreadEdit } from "./edits.ts";
 import { useMailbox } from "./mailbox.ts";
 import { ThreadMessage } from "./message.tsx";
-import { Reply } from "./reply.tsx";
 import { ThreadActions } from "./thread-actions.tsx";
 import { ThreadMarks } from "./thread-marks.tsx";
+import { ThreadNote } from "./thread-note.tsx";
+import { Composer, type Writing } from "./writing/composer.tsx";
 
 /** Minimum time between reloads of the conversation while events arrive, ms. */
 const REFRESH_MS = 150;
 
 interface ConversationProps {
   id: string;
+  inboxes: readonly Inbox[];
   onClose: () => void;
   /** Called when the thread leaves the list that is open. */
   onLeave: (thread: Thread) => void;
@@ -34,7 +36,7 @@ export function readThread(id: string): Promise<Answer> {
 }
 
 /** A conversation: its messages, oldest first, and the reply. */
-export function Conversation({ id, onClose, onLeave }: ConversationProps) {
+export function Conversation({ id, inboxes, onClose, onLeave }: ConversationProps) {
   const thread = useResource(`thread ${id}`, () => readThread(id));
   const mailbox = useMailbox().value.value;
   const known = (messageId: string) =>
@@ -86,7 +88,8 @@ export function Conversation({ id, onClose, onLeave }: ConversationProps) {
         <Messages
           thread={found}
           marks={<ThreadMarks thread={found} mailbox={mailbox} onEdit={onEdit} />}
-          onReplied={thread.reload}
+          inbox={inboxes.find((inbox) => inbox.id === found.inboxId)}
+          onChanged={thread.reload}
         />
       )}
     </Detail>
@@ -95,19 +98,30 @@ export function Conversation({ id, onClose, onLeave }: ConversationProps) {
 
 interface MessagesProps {
   thread: Answer;
+  inbox: Inbox | undefined;
   marks: ComponentChildren;
-  onReplied: () => void;
+  onChanged: () => void;
 }
 
-function Messages({ thread, marks, onReplied }: MessagesProps) {
+/** A message or a note, with its time. */
+type Entry = { at: string } & ({ message: Answer["messages"][number] } | { note: Answer["notes"][number] });
+
+function Messages({ thread, inbox, marks, onChanged }: MessagesProps) {
   const { subject, messages, messageCount, notes } = thread;
+  const writing = useSignal<Writing>({ mode: "reply", messageId: null });
   const end = useRef<HTMLDivElement>(null);
   const count = messages.length;
+  const entries: Entry[] = [
+    ...messages.map((message) => ({ at: message.createdAt, message })),
+    ...notes.map((note) => ({ at: note.createdAt, note })),
+  ].sort((one, other) => (one.at < other.at ? -1 : 1));
+  const opened = new Set(messages.slice(-2).map(({ id }) => id));
   // The newest message comes into view when there is one more.
   useEffect(() => {
-    if (count > 1) end.current?.scrollIntoView({ block: "nearest" });
-  }, [count]);
+    if (entries.length > 1) end.current?.scrollIntoView({ block: "nearest" });
+  }, [entries.length]);
   const hidden = messageCount - count;
+  const write = canWrite();
   return (
     <>
       <div class="detail-head">
@@ -122,29 +136,31 @@ function Messages({ thread, marks, onReplied }: MessagesProps) {
         ) : null}
       </div>
       <ol class="conversation">
-        {messages.map((message, index) => (
-          <ThreadMessage key={message.id} message={message} open={index >= count - 2} onReplied={onReplied} />
-        ))}
+        {entries.map((entry) =>
+          "note" in entry ? (
+            <ThreadNote key={entry.note.id} threadId={thread.id} note={entry.note} onDeleted={onChanged} />
+          ) : (
+            <ThreadMessage
+              key={entry.message.id}
+              message={entry.message}
+              open={opened.has(entry.message.id)}
+              onReplied={onChanged}
+              onWrite={(next) => {
+                writing.value = next;
+              }}
+            />
+          ),
+        )}
       </ol>
-      {notes.length === 0 ? null : (
-        <section>
-          <h3>Notes of the team</h3>
-          {notes.map((note) => (
-            <div key={note.id} class="letter-body">
-              <p class="quiet">
-                <bdi>{note.author.name ?? note.author.type}</bdi> <RelativeTime at={note.createdAt} />
-              </p>
-              <pre class="text" dir="auto">
-                {note.text}
-              </pre>
-            </div>
-          ))}
-        </section>
-      )}
       <div ref={end} />
-      {can("threads:reply") && messages.some(({ direction }) => direction === "inbound") ? (
-        <Reply key={thread.id} thread={thread} onReplied={onReplied} />
+      {write ? (
+        <Composer key={thread.id} thread={thread} inbox={inbox} writing={writing} onChanged={onChanged} />
       ) : null}
     </>
   );
+}
+
+/** Returns whether the reader may write something in a conversation. */
+function canWrite(): boolean {
+  return ["threads:reply", "drafts:write", "emails:send"].some(can);
 }

@@ -3,7 +3,7 @@ import { patch, remove } from "../../api/client.ts";
 import type { Inbox } from "../../api/types.ts";
 import { CopyButton } from "../../controls/copy.tsx";
 import { Confirm } from "../../controls/dialog.tsx";
-import { TextField } from "../../controls/form.tsx";
+import { TextArea, TextField } from "../../controls/form.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import { opensForm } from "../../components/create-link.tsx";
 import { navigate, urlWith } from "../../state/router.ts";
@@ -44,7 +44,7 @@ interface ChangesProps {
 }
 
 function Changes({ inbox, onChanged }: ChangesProps) {
-  const open = useSignal<"rename" | "delete" | null>(null);
+  const open = useSignal<"rename" | "signature" | "delete" | null>(null);
   const close = () => {
     open.value = null;
   };
@@ -53,10 +53,14 @@ function Changes({ inbox, onChanged }: ChangesProps) {
       <button type="button" class="button bare small" onClick={() => (open.value = "rename")}>
         Rename
       </button>
+      <button type="button" class="button bare small" onClick={() => (open.value = "signature")}>
+        Signature
+      </button>
       <button type="button" class="button bare small" onClick={() => (open.value = "delete")}>
         Delete
       </button>
       {open.value === "rename" ? <Rename inbox={inbox} onChanged={onChanged} onClose={close} /> : null}
+      {open.value === "signature" ? <Sign inbox={inbox} onChanged={onChanged} onClose={close} /> : null}
       {open.value === "delete" ? <Delete inbox={inbox} onChanged={onChanged} onClose={close} /> : null}
     </>
   );
@@ -87,6 +91,26 @@ function Rename({ inbox, onChanged, onClose }: DialogProps) {
         value={name}
         autoFocus
         hint={`Shown to the people who get replies from ${inbox.address}.`}
+      />
+    </FormDialog>
+  );
+}
+
+function Sign({ inbox, onChanged, onClose }: DialogProps) {
+  const signature = useSignal(inbox.signature);
+  const save = async () => {
+    await patch(`/v1/inboxes/${encodeURIComponent(inbox.id)}`, { signature: signature.value.trimEnd() });
+    onChanged();
+    onClose();
+  };
+  return (
+    <FormDialog title="Signature" verb="Save signature" onSubmit={save} onClose={onClose}>
+      <TextArea
+        label="Text"
+        name="signature"
+        value={signature}
+        rows={5}
+        hint="The dashboard puts it below replies and forwarded messages from this inbox. Each can leave it out."
       />
     </FormDialog>
   );

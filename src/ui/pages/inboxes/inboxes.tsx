@@ -147,7 +147,13 @@ export function InboxesPage({ params }: PageProps) {
         {selected === null ? (
           <p class="split-hint quiet">Choose a thread to read and answer it.</p>
         ) : (
-          <Conversation key={selected} id={selected} onClose={close} onLeave={pages.drop} />
+          <Conversation
+            key={selected}
+            id={selected}
+            inboxes={list ?? []}
+            onClose={close}
+            onLeave={pages.drop}
+          />
         )}
       </div>
     </Page>

@@ -5,28 +5,35 @@ import { useResource } from "../../api/resource.ts";
 import { CopyButton } from "../../controls/copy.tsx";
 import { Preview } from "../../components/preview.tsx";
 import { capturesTo } from "../../state/installation.ts";
-import { Status } from "../../components/status.tsx";
+import { Dot, Status } from "../../components/status.tsx";
 import { Invitation } from "./invitation.tsx";
 import { UnreadParts } from "../../components/unread-parts.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { counted, sizeText } from "../../words/amounts.ts";
+import { can } from "../../state/session.ts";
 import { readMessage } from "../messages/detail.tsx";
+import type { Writing } from "./writing/composer.tsx";
 
 /** One message of a conversation. */
 export function ThreadMessage({
   message,
   open,
   onReplied,
+  onWrite,
 }: {
   message: Message;
   open: boolean;
   onReplied: () => void;
+  /** Begins a reply to it, or sends it on. */
+  onWrite: (writing: Writing) => void;
 }) {
+  const isCanceled =
+    message.recipients.length > 0 && message.recipients.every(({ reason }) => reason === "canceled");
   const { id, direction, status, addresses, createdAt, testMode } = message;
   const { name, email } = addresses.from;
   return (
     <li class={direction === "inbound" ? "letter" : "letter ours"}>
-      <details open={open}>
+      <details open={open && !isCanceled}>
         <summary>
           <strong class="cut" dir="auto">
             {name ?? email}
@@ -34,7 +41,9 @@ export function ThreadMessage({
           {name === undefined ? null : <span class="cut quiet address">{email}</span>}
           <span class="cut quiet readers">to {addresses.to.map(({ email }) => email).join(", ")}</span>
           {testMode === true ? <span class="tag">test</span> : null}
-          {direction === "outbound" ? (
+          {isCanceled ? (
+            <Dot tone="quiet" word="Taken back" title="It was canceled before it left." />
+          ) : direction === "outbound" ? (
             <Status status={status} captured={capturesTo(addresses.to.map(({ email }) => email))} />
           ) : null}
           <RelativeTime at={createdAt} />
@@ -45,6 +54,16 @@ export function ThreadMessage({
           <AuthLine message={message} />
           <span class="grow" />
           <span class="letter-links">
+            {can("threads:reply") ? (
+              <button type="button" class="link" onClick={() => onWrite({ mode: "reply", messageId: id })}>
+                Reply
+              </button>
+            ) : null}
+            {can("emails:send") ? (
+              <button type="button" class="link" onClick={() => onWrite({ mode: "forward", messageId: id })}>
+                Forward
+              </button>
+            ) : null}
             <a href={`/messages/${id}?tab=source`}>Source</a>
             <a href={`/messages/${id}`}>Details</a>
           </span>

@@ -1,4 +1,4 @@
-import { type Signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get } from "../../api/client.ts";
 import { type Resource, useResource } from "../../api/resource.ts";
@@ -9,7 +9,7 @@ import { can } from "../../state/session.ts";
 import { fieldOf, parseData, withField } from "../../words/sample-data.ts";
 
 /** Templates that the window offers. The one that a draft names is always among them. */
-const OFFERED = 100;
+export const OFFERED = 100;
 /** Variables that have a field each. The rest is in the JSON. */
 const MAX_FIELDS = 30;
 
@@ -51,7 +51,7 @@ function Choice({ templateId, label = "Template", name = "templateId" }: ChoiceP
 }
 
 /** The values of a template's variables, one field each or all as JSON. */
-export function TemplateData({ templateId, data }: { templateId: string; data: Signal<string> }) {
+export function TemplateData({ templateId, data }: { templateId: string; data: FieldValue }) {
   const template = useResource(`template ${templateId}`, () =>
     get<Template>(`/v1/templates/${encodeURIComponent(templateId)}`),
   );
@@ -90,7 +90,7 @@ export function TemplateData({ templateId, data }: { templateId: string; data: S
   );
 }
 
-function DataField({ path, data }: { path: string; data: Signal<string> }) {
+function DataField({ path, data }: { path: string; data: FieldValue }) {
   return (
     <Field label={path} name={`data.${path}`}>
       {(attributes) => (

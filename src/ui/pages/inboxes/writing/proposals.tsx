@@ -1,0 +1,110 @@
+import { useSignal } from "@preact/signals";
+import { get, post, put, remove } from "../../../api/client.ts";
+import { useResource } from "../../../api/resource.ts";
+import type { DraftRecord } from "../../../api/types.ts";
+import { RelativeTime } from "../../../components/time.tsx";
+import { Confirm } from "../../../controls/dialog.tsx";
+import { Problem } from "../../../controls/problem.tsx";
+import { useTask } from "../../../controls/task.ts";
+import { addressText, textOf } from "../../../state/reply-draft.ts";
+import { can, me } from "../../../state/session.ts";
+import { UNDO_SECONDS } from "../../../state/undo.ts";
+import { offerUndoOfSend } from "./sending.ts";
+
+interface ProposalProps {
+  id: string;
+  onEdit: (record: DraftRecord) => void;
+  /** Called when it was sent or discarded. */
+  onDone: () => void;
+}
+
+/** Fields that the service adds to what is written. */
+const GIVEN = ["id", "threadId", "author", "version", "createdAt", "updatedAt"];
+
+/** A reply that a program or a colleague proposes. A person sends, edits or discards it. */
+export function Proposal({ id, onEdit, onDone }: ProposalProps) {
+  const path = `/v1/drafts/${encodeURIComponent(id)}`;
+  const record = useResource(`draft ${id}`, () => get<DraftRecord>(path));
+  const asks = useSignal(false);
+  const task = useTask();
+  const found = record.value.value;
+  if (found === null) return <Problem error={record.error.value} onRetry={record.reload} />;
+  const { author, to, cc, subject: heading = "", text, html, templateId, version, updatedAt } = found;
+  const send = () =>
+    task.run(async () => {
+      const written = Object.fromEntries(Object.entries(found).filter(([name]) => !GIVEN.includes(name)));
+      const body = { ...written, undoSeconds: UNDO_SECONDS };
+      const saved = await put<DraftRecord>(path, { ...body, version });
+      const sent = await post<{ id: string }>(
+        `${path}/send`,
+        { version: saved.version },
+        { idempotencyKey: `ui-${id}-${saved.version}` },
+      );
+      offerUndoOfSend(sent.id, addressText(to) || "the sender", async () => {
+        await post("/v1/drafts", { threadId: found.threadId, ...written });
+        onDone();
+      });
+      onDone();
+    });
+  const discard = async () => {
+    await remove(path);
+    onDone();
+  };
+  return (
+    <section class="letter proposal" aria-label={`Draft of ${author.name ?? author.type}`}>
+      <p class="proposal-head">
+        <span class="tag">Draft</span>
+        <strong class="cut">{author.id === me.value?.key.id ? "You" : (author.name ?? author.type)}</strong>
+        {author.type === "key" ? <span class="quiet">proposes this reply</span> : null}
+        <span class="grow" />
+        <RelativeTime at={updatedAt} />
+      </p>
+      <div class="letter-body">
+        {to === undefined && cc === undefined ? null : (
+          <p class="quiet">
+            to {addressText(to)}
+            {cc === undefined ? null : `, cc ${addressText(cc)}`}
+          </p>
+        )}
+        {heading === "" ? null : (
+          <p class="strong" dir="auto">
+            {heading}
+          </p>
+        )}
+        <pre class="text" dir="auto">
+          {templateId === undefined ? (text ?? textOf(html ?? "")) : `Template ${templateId}`}
+        </pre>
+      </div>
+      <Problem error={task.error.value} />
+      <p class="reply-tools proposal-tools">
+        {can("emails:send") ? (
+          <button
+            type="button"
+            class="button primary small"
+            data-send-draft
+            disabled={task.busy.value}
+            onClick={() => void send()}
+          >
+            Send draft
+          </button>
+        ) : null}
+        <button type="button" class="button small" onClick={() => onEdit(found)}>
+          Edit
+        </button>
+        <button type="button" class="button small" onClick={() => (asks.value = true)}>
+          Discard
+        </button>
+      </p>
+      {asks.value ? (
+        <Confirm
+          title="Discard this draft?"
+          verb="Discard draft"
+          onConfirm={discard}
+          onClose={() => (asks.value = false)}
+        >
+          <p>The draft of {author.name ?? author.type} is deleted. Nothing is sent.</p>
+        </Confirm>
+      ) : null}
+    </section>
+  );
+}

@@ -1,0 +1,232 @@
+import { type Signal, signal } from "@preact/signals";
+import { post, put, remove } from "../api/client.ts";
+import { type ApiError, asApiError } from "../api/error.ts";
+import type { DraftRecord, Mailbox } from "../api/types.ts";
+import { after } from "../browser/clock.ts";
+import { mailboxText, parseMailboxes } from "../words/addresses.ts";
+import { parseData } from "../words/sample-data.ts";
+import { attachmentsOf, type ChosenFile, openReplies } from "./draft.ts";
+import { can } from "./session.ts";
+import { UNDO_SECONDS } from "./undo.ts";
+
+// Keeps a reply that is being written on the server. A person who closes the tab, or continues on another machine, would miss it.
+// A copy in the browser's storage was tried first: it is lost on another machine, and colleagues do not see it.
+
+/** A reply is saved after a pause in typing of this length, ms. */
+const PAUSE_MS = 800;
+/** Base64 characters of files that a draft still holds. A reply with more is kept in this tab until it is sent. */
+const MAX_DRAFT_FILE_CHARS = 700_000;
+/** Maximum number of replies that this tab keeps open. */
+const MAX_OPEN = 40;
+
+/** Fields of the form. Recipients are strings as they are typed. */
+export interface ReplyFields {
+  to: string;
+  cc: string;
+  bcc: string;
+  text: string;
+  templateId: string;
+  /** JSON object. */
+  data: string;
+  files: readonly ChosenFile[];
+  /** Id of the message that it answers. Empty: the newest one. */
+  messageId: string;
+}
+
+/**
+ * `none`: nothing is written. `unsaved`: it waits for a pause. `changed`: another window has saved the draft since. `gone`: it
+ * was sent or discarded elsewhere. `failed`: saving failed, and is tried again after the next change. `local`: it is not saved.
+ */
+export type DraftState = "none" | "unsaved" | "saving" | "saved" | "changed" | "gone" | "failed" | "local";
+
+/** A reply to a thread that is being written. */
+export interface ReplyDraft {
+  fields: Signal<ReplyFields>;
+  /** The draft that the service has of it. */
+  saved: Signal<Pick<DraftRecord, "id" | "version"> | null>;
+  state: Signal<DraftState>;
+  error: Signal<ApiError | null>;
+  /** Makes an empty reply one to another message. */
+  begin(first: ReplyFields): void;
+  write(changes: Partial<ReplyFields>): void;
+  /** Saves at once what is not saved yet. `closing`: the page may be gone before the answer. */
+  save(closing?: boolean): Promise<void>;
+  /** Takes up a draft of the service in its place. */
+  take(record: DraftRecord, fields: ReplyFields): void;
+  /** After `changed` or `gone`: saves what is written here as a new draft. */
+  keep(): Promise<void>;
+  discard(): Promise<void>;
+  /** Sends it with these changes. The message and the end of the draft are one commit. */
+  send(changes: Partial<ReplyFields>): Promise<{ id: string }>;
+}
+
+/** Returns the reply to a thread that is open in this tab, or begins one. */
+export function replyDraft(threadId: string, first: ReplyFields): ReplyDraft {
+  const open = openReplies as Map<string, ReplyDraft>;
+  const known = open.get(threadId) ?? createReplyDraft(threadId, first);
+  open.delete(threadId);
+  open.set(threadId, known);
+  for (const [oldest, { state }] of open) {
+    if (open.size <= MAX_OPEN) break;
+    if (state.peek() === "none" || state.peek() === "saved") open.delete(oldest);
+  }
+  return known;
+}
+
+function isEmpty({ text, templateId, files }: ReplyFields): boolean {
+  return text.trim() === "" && templateId === "" && files.length === 0;
+}
+
+function bodyOf({ to, cc, bcc, text, templateId, data, files, messageId }: ReplyFields) {
+  const list = (name: string, value: string) => {
+    const mailboxes = parseMailboxes(value);
+    return mailboxes.length === 0 ? {} : { [name]: mailboxes };
+  };
+  const attachments = attachmentsOf(files);
+  return {
+    ...list("to", to),
+    ...list("cc", cc),
+    ...list("bcc", bcc),
+    ...(templateId === "" ? { text } : { templateId, data: parseData(data) ?? {} }),
+    ...(attachments === undefined ? {} : { attachments }),
+    ...(messageId === "" ? {} : { messageId }),
+  };
+}
+
+/** Returns what a draft of the service holds, as the fields of a reply. @param first what the fields hold if it has nothing */
+export function fieldsOf(record: DraftRecord, first: ReplyFields): ReplyFields {
+  const { text, html, templateId, data, attachments, messageId } = record;
+  const files = attachments?.map((file) => ({ ...file, size: Math.floor((file.content.length * 3) / 4) }));
+  return {
+    to: addressText(record.to) || first.to,
+    cc: addressText(record.cc),
+    bcc: addressText(record.bcc),
+    text: text ?? textOf(html ?? ""),
+    templateId: templateId ?? "",
+    data: data === undefined ? "{}" : JSON.stringify(data, null, 2),
+    files: files ?? [],
+    messageId: messageId ?? first.messageId,
+  };
+}
+
+type Addresses = DraftRecord["to"];
+
+/** Returns addresses of a draft as a field holds them. */
+export function addressText(addresses: Addresses): string {
+  const all = addresses === undefined ? [] : Array.isArray(addresses) ? addresses : [addresses];
+  return all.map((one: string | Mailbox) => (typeof one === "string" ? one : mailboxText(one))).join(", ");
+}
+
+/** Returns the words of html. The document that it makes runs nothing and loads nothing. */
+export function textOf(html: string): string {
+  return new DOMParser().parseFromString(html, "text/html").body.textContent.trim();
+}
+
+function createReplyDraft(threadId: string, first: ReplyFields): ReplyDraft {
+  const fields = signal(first);
+  const saved: ReplyDraft["saved"] = signal(null);
+  const state = signal<DraftState>("none");
+  const error = signal<ApiError | null>(null);
+  let changes = 0;
+  let cancelSave = () => {};
+  let running: Promise<void> | null = null;
+
+  const isKept = () =>
+    can("drafts:write") &&
+    can("emails:send") &&
+    fields.peek().files.reduce((sum, { content }) => sum + content.length, 0) <= MAX_DRAFT_FILE_CHARS;
+  const store = async (body: object, keepalive: boolean) => {
+    const revision = changes;
+    const known = saved.peek();
+    state.value = "saving";
+    try {
+      const { id, version } =
+        known === null
+          ? await post<DraftRecord>("/v1/drafts", { threadId, ...body }, { keepalive })
+          : await put<DraftRecord>(
+              `/v1/drafts/${encodeURIComponent(known.id)}`,
+              { ...body, version: known.version },
+              { keepalive },
+            );
+      saved.value = { id, version };
+      error.value = null;
+      state.value = changes === revision ? "saved" : "unsaved";
+    } catch (thrown) {
+      error.value = asApiError(thrown);
+      state.value = error.value.status === 409 ? "changed" : error.value.status === 404 ? "gone" : "failed";
+    }
+  };
+  /** Runs one request after the other, because each needs the version that the one before has made. */
+  const inTurn = async (work: () => Promise<void>) => {
+    cancelSave();
+    while (running !== null) await running;
+    running = work();
+    await running.finally(() => {
+      running = null;
+    });
+  };
+  const save = (closing = false) =>
+    inTurn(async () => {
+      if (state.peek() !== "unsaved" && state.peek() !== "failed") return;
+      if (isKept()) await store(bodyOf(fields.peek()), closing);
+      else state.value = "local";
+    });
+  const reset = (next: ReplyFields, record: DraftRecord | null) => {
+    cancelSave();
+    fields.value = next;
+    saved.value = record;
+    error.value = null;
+    state.value = record === null ? "none" : "saved";
+  };
+  const stuck = () => state.peek() === "changed" || state.peek() === "gone";
+  const draft: ReplyDraft = {
+    fields,
+    saved,
+    state,
+    error,
+    save,
+    write: (more) => {
+      fields.value = { ...fields.peek(), ...more };
+      changes++;
+      if (stuck()) return;
+      cancelSave();
+      if (isEmpty(fields.peek()) && saved.peek() === null) state.value = "none";
+      else if (state.peek() !== "saving") state.value = "unsaved";
+      cancelSave = after(PAUSE_MS, () => void save());
+    },
+    begin: (next) => {
+      if (state.peek() === "none" && fields.peek().messageId !== next.messageId) fields.value = next;
+    },
+    take: (record, next) => reset(next, record),
+    keep: async () => {
+      saved.value = null;
+      state.value = "unsaved";
+      await save();
+    },
+    discard: async () => {
+      const known = saved.peek();
+      reset(first, null);
+      if (known !== null) await remove(`/v1/drafts/${encodeURIComponent(known.id)}`);
+    },
+    send: async (more) => {
+      const whole = bodyOf({ ...fields.peek(), ...more });
+      const request = { ...whole, undoSeconds: UNDO_SECONDS };
+      let answer: { id: string } | null = null;
+      if (isKept()) {
+        await inTurn(() => store(request, false));
+        if (state.peek() !== "saved") throw error.peek();
+        const { id, version } = saved.peek() ?? { id: "", version: 0 };
+        // The draft has the quote and the signature now. If the send is refused, the next pause stores what is written.
+        state.value = "unsaved";
+        const path = `/v1/drafts/${encodeURIComponent(id)}/send`;
+        answer = await post(path, { version }, { idempotencyKey: `ui-${id}-${version}` });
+      } else {
+        const path = `/v1/threads/${encodeURIComponent(threadId)}/reply`;
+        answer = await post<{ id: string }>(path, request);
+      }
+      reset(first, null);
+      return answer ?? { id: "" };
+    },
+  };
+  return draft;
+}
