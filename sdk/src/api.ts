@@ -659,6 +659,19 @@ export interface components {
                 answer: string;
             }[];
         };
+        /** Forward */
+        Forward: {
+            /** @example rul_01hzy8 */
+            ruleId: string;
+            to: string | null;
+            emailId: string | null;
+            /**
+             * @description Status of that message; `waiting` before it is sent; `not_forwarded` with the `reason`.
+             * @example delivered
+             */
+            status: string;
+            reason: string | null;
+        };
         /**
          * Message
          * @description A message with its body and its events.
@@ -731,6 +744,13 @@ export interface components {
             unread?: ("header_too_long" | "too_many_lines" | "not_mime" | "too_slow" | "too_many_parts" | "nested_too_deep") | null;
             /** @description The rules that a received message met, in their order. */
             rules?: components["schemas"]["AppliedRule"][];
+            /** @description What rules have forwarded of a received message, and where. */
+            forwarded?: components["schemas"]["Forward"][];
+            /** @description The received message that a rule has forwarded as this one. */
+            forwardOf?: {
+                emailId: string;
+                ruleId: string;
+            };
             replyText?: string | null;
             /** @description Web addresses in the message, in order, each once, as they were before tracking; at most 100. Of received, captured and test-mode mail. */
             links?: {
@@ -1049,6 +1069,13 @@ export interface components {
             unread?: ("header_too_long" | "too_many_lines" | "not_mime" | "too_slow" | "too_many_parts" | "nested_too_deep") | null;
             /** @description The rules that a received message met, in their order. */
             rules?: components["schemas"]["AppliedRule"][];
+            /** @description What rules have forwarded of a received message, and where. */
+            forwarded?: components["schemas"]["Forward"][];
+            /** @description The received message that a rule has forwarded as this one. */
+            forwardOf?: {
+                emailId: string;
+                ruleId: string;
+            };
             replyText?: string | null;
             /** @description The same addresses with their display names. */
             addresses: {
@@ -2736,6 +2763,11 @@ export interface components {
              * @example out-of-office
              */
             replyTemplateId?: string;
+            /**
+             * @description The confirmed address (`/v1/forward-addresses`) that gets the message as it came. Spam, bounces and answers of programs are not forwarded.
+             * @example ana@example.com
+             */
+            forwardTo?: string;
             /** @description Archives the conversation. */
             archive?: boolean;
             /** @description Marks the conversation as read. */
@@ -2828,6 +2860,9 @@ export interface components {
                 archive: boolean;
                 markRead: boolean;
                 replyTemplateId: string | null;
+                /** @description The addresses that it is forwarded to. A trial does not count its Received fields. */
+                forwardTo: string[];
+                notForwarded: ("loop" | "automatic" | "spam") | null;
                 reject: string | null;
                 drop: boolean;
             };
@@ -4493,6 +4528,7 @@ export type EventDetails = components['schemas']['EventDetails'];
 export type MessageEvent = components['schemas']['MessageEvent'];
 export type Envelope = components['schemas']['Envelope'];
 export type Invitation = components['schemas']['Invitation'];
+export type Forward = components['schemas']['Forward'];
 export type Message = components['schemas']['Message'];
 export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
 export type Explanation = components['schemas']['Explanation'];

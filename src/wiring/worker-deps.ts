@@ -6,7 +6,7 @@ import { suspensionLimits } from "../flows/deliver/reputation.ts";
 import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../flows/deliver/admission.ts";
 import type { CustodyStatus } from "../flows/deliver/outcome.ts";
 import { makeBroadcasts } from "../flows/broadcasts/make-messages.ts";
-import { sendRuleReplies } from "../flows/rules/rule-replies.ts";
+import { carryOutRules } from "../flows/rules/rule-effects.ts";
 import { recheckDue } from "../flows/domains/recheck.ts";
 import { openRotation } from "../flows/domains/rotate-old.ts";
 import { post } from "../net/post.ts";
@@ -59,8 +59,8 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
     chores: [
       recheckDomains,
       { name: "dkim-rotation", turn: openRotation(verification) },
-      { name: "rule-replies", turn: sendRuleReplies(parts) },
       { name: "broadcasts", turn: makeBroadcasts(parts) },
+      { name: "rule-effects", turn: carryOutRules(parts) },
       forgetAnswers,
       forgetNews,
       ...storageChores(config, services, services.store),

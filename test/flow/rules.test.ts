@@ -207,6 +207,8 @@ test("a trial shows each rule up to the one that ends them, and the first condit
     archive: false,
     markRead: true,
     replyTemplateId: null,
+    forwardTo: [],
+    notForwarded: null,
     reject: null,
     drop: false,
   });

@@ -22,7 +22,7 @@ const NOT_AUDITED: Readonly<Record<string, readonly string[]>> = {
     "taken_reports",
     "complaints",
     "erased_unsubscriptions",
-    "rule_replies",
+    "rule_effects",
     "import_parts",
     "broadcast_bodies",
   ],

@@ -1,3 +1,4 @@
+import { FORWARD_FIELDS } from "./forwarding.ts";
 import { REPLY_FIELDS } from "./automatic-reply.ts";
 import {
   type AskedRule,
@@ -44,6 +45,7 @@ export function readyRules(rules: readonly AskedRule[]): ReadyRules {
   const names = rules.flatMap(({ when, then }) => [
     ...(when.header === undefined ? [] : [when.header.name.toLowerCase()]),
     ...(then.replyTemplateId === undefined ? [] : REPLY_FIELDS),
+    ...(then.forwardTo === undefined ? [] : FORWARD_FIELDS),
   ]);
   return {
     rules: rules.map(readyRule),

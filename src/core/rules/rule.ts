@@ -31,6 +31,8 @@ export interface RuleThen {
   folder?: (typeof RULE_FOLDERS)[number] | undefined;
   /** Id or slug of the template that answers the message. */
   replyTemplateId?: string | undefined;
+  /** The confirmed address that gets a copy of the message as it came. */
+  forwardTo?: string | undefined;
   archive?: boolean | undefined;
   markRead?: boolean | undefined;
   /** Refuses the message with this text, before it is accepted. */
@@ -66,8 +68,14 @@ export interface RuleMail {
   trust: Trust | null;
   /** Null without a verdict. */
   spamScore: number | null;
+  /** The spam filter takes it for spam. */
+  isSpam: boolean;
   /** Reverse-path; "" is the null one. */
   mailFrom: string;
+  /** Address of the inbox that it came to. */
+  inboxAddress: string;
+  /** Number of Received fields that it came with; 0 if they are not counted. */
+  receivedFields: number;
 }
 
 /** Maximum characters of a value that patterns read: 200 rules read each value, on the thread that takes all mail. */

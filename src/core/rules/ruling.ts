@@ -1,5 +1,7 @@
 import { MAX_LABELS } from "../messages/mailbox.ts";
 import type { CheckedRule } from "./match.ts";
+import { addressKey } from "../addresses.ts";
+import { MAX_FORWARDS, type NotForwarded, whyNotForwarded } from "./forwarding.ts";
 import { mayBeAnswered } from "./automatic-reply.ts";
 import type { AskedRule, RuleMail, RuleThen } from "./rule.ts";
 
@@ -20,6 +22,10 @@ export interface Ruling {
   markRead: boolean;
   /** The rule that answers it, with a template. Null: none does, or a program must not answer the message. */
   reply: { ruleId: string; templateId: string } | null;
+  /** The rules that forward it, each to another address. */
+  forwards: readonly { ruleId: string; to: string }[];
+  /** Why those rules do not forward it; null if they do. */
+  unforwarded: NotForwarded | null;
   /** Null: the message is stored. */
   refusal: { how: "reject"; text: string } | { how: "drop" } | null;
   applied: AppliedRule[];
@@ -33,6 +39,8 @@ export const NO_RULING: Ruling = {
   archive: false,
   markRead: false,
   reply: null,
+  forwards: [],
+  unforwarded: null,
   refusal: null,
   applied: [],
 };
@@ -44,13 +52,18 @@ export function rulingOf(checked: readonly CheckedRule[], mail: RuleMail): Rulin
   const { reject, drop } = matching.at(-1)?.then ?? {};
   const last = <Name extends keyof RuleThen>(name: Name) =>
     matching.findLast(({ then }) => then[name] !== undefined)?.then[name] ?? null;
+  const folder = last("folder");
+  const isSpam = folder === null ? mail.isSpam : folder === "spam";
+  const forwards = forwardsOf(matching);
   return {
     labels: [...new Set(matching.flatMap(({ then }) => then.labels ?? []))].slice(0, MAX_LABELS),
     assigneeId: last("assigneeId"),
-    folder: last("folder"),
+    folder,
     archive: matching.some(({ then }) => then.archive === true),
     markRead: matching.some(({ then }) => then.markRead === true),
     reply: mayBeAnswered(mail) ? replyOf(matching) : null,
+    forwards,
+    unforwarded: forwards.length === 0 ? null : whyNotForwarded(mail, isSpam),
     refusal:
       reject === undefined ? (drop === true ? { how: "drop" } : null) : { how: "reject", text: reject },
     applied: matching.map(({ id, name }) => ({ id, name })),
@@ -61,4 +74,15 @@ function replyOf(matching: readonly AskedRule[]): Ruling["reply"] {
   const rule = matching.findLast(({ then }) => then.replyTemplateId !== undefined);
   const templateId = rule?.then.replyTemplateId;
   return rule === undefined || templateId === undefined ? null : { ruleId: rule.id, templateId };
+}
+
+/** Returns the first rule for each address. */
+function forwardsOf(matching: readonly AskedRule[]): { ruleId: string; to: string }[] {
+  const byAddress = new Map<string, { ruleId: string; to: string }>();
+  for (const { id: ruleId, then } of matching) {
+    if (then.forwardTo === undefined) continue;
+    const key = addressKey(then.forwardTo);
+    if (!byAddress.has(key)) byAddress.set(key, { ruleId, to: then.forwardTo });
+  }
+  return [...byAddress.values()].slice(0, MAX_FORWARDS);
 }

@@ -78,6 +78,8 @@ export interface SendOptions extends Conversation {
   broadcast?: Pick<Broadcast, "id" | "routeIds">;
   /** The route of a captured message that is released. If left out, the message goes the usual way. */
   released?: WayOut;
+  /** The domain in whose name a forward leaves, in place of that of its From. A forward joins no thread. */
+  viaDomain?: string;
 }
 
 /** Prepares a send for its commit. Large content is written ahead. Throws the AppError that refuses it. */
@@ -92,12 +94,13 @@ export async function prepareSend(
     toAnyone = false,
     released,
     broadcast,
+    viaDomain,
     ...conversation
   }: SendOptions = {},
 ): Promise<PreparedSend> {
   const senderId = project.id;
   const now = deps.clock.now();
-  const from = fromOf(asked.item);
+  const from = fromOf(asked.item, viaDomain);
   const addressees = addresseesOf(asked.item);
   const facts = await sendFacts(deps.db, project, questionOf(asked.item, from, addressees), now);
   const { verified } = facts;
@@ -130,6 +133,7 @@ export async function prepareSend(
     kept,
     captured,
     keyId: by.keyId,
+    viaDomain,
     now,
     ...(broadcast === undefined ? {} : { templateId: broadcast.id }),
   });
@@ -137,7 +141,7 @@ export async function prepareSend(
     deps.db,
     message,
     { item: send.item, content },
-    broadcast === undefined ? facts.inbox : null,
+    broadcast === undefined && viaDomain === undefined ? facts.inbox : null,
     conversation,
   );
   const drafts = recipients.flatMap((recipient) => arrivals(message, recipient));

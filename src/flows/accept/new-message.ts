@@ -24,15 +24,20 @@ function toMailbox(address: Mailbox): Mailbox {
 /** The header From, parsed once. */
 export interface From {
   mailbox: Mailbox;
+  /** The domain in whose name the message leaves: its own, unless it is a forward. */
   domain: string;
   inboxAddress: string;
 }
 
-/** Reads the header From of a send. */
-export function fromOf({ from }: ReadItem): From {
+/** Reads the header From of a send. @param viaDomain see `SendOptions` */
+export function fromOf({ from }: ReadItem, viaDomain?: string): From {
   const mailbox = toMailbox(from);
   const { email } = mailbox;
-  return { mailbox, domain: email.slice(email.lastIndexOf("@") + 1), inboxAddress: inboxAddressOf(email) };
+  return {
+    mailbox,
+    domain: viaDomain ?? email.slice(email.lastIndexOf("@") + 1),
+    inboxAddress: inboxAddressOf(email),
+  };
 }
 
 /** Returns the content of a message to store. */
@@ -61,6 +66,8 @@ interface Parts {
   keyId: string | null;
   /** The template that it is rendered from. If left out, that of the item. */
   templateId?: string;
+  /** See `SendOptions`. */
+  viaDomain?: string | null | undefined;
   now: number;
 }
 
@@ -69,7 +76,7 @@ export function newMessage(
   project: Project,
   send: CheckedSend,
   from: From,
-  { recipients, kept, captured, keyId, templateId = send.item.templateId, now }: Parts,
+  { recipients, kept, captured, keyId, templateId = send.item.templateId, viaDomain = null, now }: Parts,
 ): OutboundMessage {
   const { item, scheduledAt } = send;
   const id = newId("msg", now);
@@ -104,6 +111,7 @@ export function newMessage(
     textFromHtml: kept.whole === undefined && project.textFromHtml,
     contentEnds: item.keepContent === false,
     trust: null,
+    viaDomain,
     createdAt: now,
   };
 }

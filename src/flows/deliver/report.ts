@@ -14,7 +14,7 @@ import { type ComplaintKeys, complainedOf, namedRecipient } from "../mime/compla
 import type { EarlyReports } from "./early-reports.ts";
 import type { ReportedEnd } from "../mime/read-report.ts";
 import { countOutcome, logSuspension } from "./reputation.ts";
-import { suppressFor } from "./suppression.ts";
+import { stopForwarding, suppressFor } from "./suppression.ts";
 import type { Outbox } from "../outbox.ts";
 
 export interface ReportDeps extends Outbox {
@@ -144,6 +144,7 @@ async function settleReport(deps: EndDeps, recipient: Recipient, end: ReportedEn
     ...before,
     reportRecipient(recipient, settlementOf(recipient, end), now),
     rollUpMessage(messageId, null),
+    ...(await stopForwarding(deps.db, recipient, end.status, now)),
   ]);
   if (written[before.length]?.changes !== 1) return false;
   logSuspension(senderId, counted, written);

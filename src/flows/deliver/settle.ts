@@ -13,7 +13,7 @@ import { type CustodyStatus, type DeliveryReport, isOpening, replyLine } from ".
 import { rememberRelayId } from "../../store/threads/relay-ids.ts";
 import { relayMessageId } from "./relay-message-id.ts";
 import { countOutcome, logSuspension } from "./reputation.ts";
-import { suppressFor } from "./suppression.ts";
+import { stopForwarding, suppressFor } from "./suppression.ts";
 import { RETRIES_EXHAUSTED, type Verdict } from "./verdict.ts";
 import type { Outbox } from "../outbox.ts";
 
@@ -107,6 +107,7 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
     ),
     rollUpMessage(claim.messageId, handedOver ? now : null),
     ...(handedOver ? [noteEngagement("sent", recipient.senderId, addressKey(recipient.email), now)] : []),
+    ...(await stopForwarding(deps.db, recipient, status, now)),
   ];
   return {
     statements,

@@ -1,6 +1,8 @@
 import { newId } from "../../core/ids.ts";
 import { DAY_MS } from "../../core/time/units.ts";
-import type { Guard, Statement } from "../../store/engine/client.ts";
+import type { RecipientStatus } from "../../core/messages/states.ts";
+import type { Db, Guard, Statement } from "../../store/engine/client.ts";
+import { CAME_BACK, disableAfterBounces, forwardingRule } from "../../store/rules/rule-effects.ts";
 import { suppress } from "../../store/projects/suppressions.ts";
 
 /**
@@ -33,4 +35,19 @@ export function suppressFor(cause: SuppressionCause, guard: Guard, now: number):
     },
     guard,
   );
+}
+
+/**
+ * Returns the statements that disable the rule by which a message was forwarded, if its last forwards all came back. They belong at the
+ * end of the write that gives the recipient its status.
+ */
+export async function stopForwarding(
+  db: Db,
+  { messageId, senderId }: { messageId: string; senderId: string },
+  status: RecipientStatus,
+  now: number,
+): Promise<Statement[]> {
+  if (!CAME_BACK.has(status)) return [];
+  const rule = await forwardingRule(db, messageId);
+  return rule === null ? [] : disableAfterBounces({ ...rule, senderId, noticeId: newId("ntc", now), now });
 }

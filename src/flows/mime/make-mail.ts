@@ -4,6 +4,8 @@ import type { OpenTracking } from "../../core/messages/tracking.ts";
 import { type ComposedMail, compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
 import { textFromHtml } from "../../mail/composing/text-from-html.ts";
 import type { ChangeText } from "../../mail/submitted/change-texts.ts";
+import { forwardedMail } from "../../mail/submitted/forwarded.ts";
+import type { ForwardedCopy } from "../../core/messages/forwarded.ts";
 import { type AddedFields, outgoingMail, type WholeMail } from "../../mail/submitted/outgoing.ts";
 import { type DkimSigning, signDkim } from "../../mail/auth/dkim.ts";
 import { copyMessageId, ownMessageId } from "../../core/messages/message-id.ts";
@@ -44,6 +46,8 @@ export interface MailToMake {
   text: string | null;
   /** If set, this message is sent in place of html, text and attachments. */
   whole: WholeMail | null;
+  /** Set if a rule forwards `whole`, which then leaves as it came. */
+  forward?: ForwardedCopy | null;
   headers: Record<string, string>;
   attachments: OutgoingAttachment[];
   /** Header Message-ID, with angle brackets. */
@@ -71,6 +75,8 @@ export interface MailToMake {
  * @throws RenderingError
  */
 export async function makeMail(links: MailLinks, mail: MailToMake): Promise<ComposedMail> {
+  if (mail.whole !== null && mail.forward != null)
+    return forwardedMail(mail.whole, mail.forward, mail.signing, mail.date);
   const composed = rendered(() =>
     mail.whole === null ? composeMail(links, mail) : wholeMail(links, mail, mail.whole),
   );

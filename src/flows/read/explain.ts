@@ -40,7 +40,8 @@ export function explain(
       ? explainRecipient(message, recipient, now)
       : { email: recipient.email, status: recipient.status, what: WHAT[recipient.status], ...wait };
   });
-  return { summary: summaryOf(message, explained), recipients: explained };
+  const forward = message.viaDomain === null ? "" : "A rule forwards a received message. ";
+  return { summary: forward + summaryOf(message, explained), recipients: explained };
 }
 
 function explainRecipient(message: Message, recipient: Recipient, now: number): Explained {

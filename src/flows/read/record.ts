@@ -5,6 +5,7 @@ import { waitingBudget } from "../../store/contents/memory-budget.ts";
 import { getContent, isRendered } from "../../store/messages/message-content.ts";
 import { getMessage, type Message, type MessageContent } from "../../store/messages/messages.ts";
 import { listRecipients, type Recipient } from "../../store/messages/recipients.ts";
+import { type Forward, forwardsOf } from "../../store/rules/rule-effects.ts";
 import { readLarge, type LargeContents } from "../../store/contents/large-reads.ts";
 import { withOwnFields } from "../../mail/reading/shown-headers.ts";
 import { readWhole } from "../mime/read-whole.ts";
@@ -15,6 +16,8 @@ export interface MessageRecord {
   attachments: Attachment[];
   recipients: Recipient[];
   events: MessageEvent[];
+  /** Forwards of a received message by rules. */
+  forwards: Forward[];
   /** True if there are more events than these. */
   moreEvents: boolean;
 }
@@ -46,7 +49,8 @@ export async function readRecord(
   const content = await getContent({ ...deps, readWhole }, senderId, id, budget);
   if (content === null) return null;
   // Read in one tick of the event loop, so that all show the same state of the message.
-  const [message, attachments, recipients, events] = await Promise.all([
+  const [forwards, message, attachments, recipients, events] = await Promise.all([
+    content.arrival?.rules?.length ? forwardsOf(db, senderId, id) : [],
     getMessage(db, senderId, id),
     listAttachments(db, senderId, id),
     listRecipients(db, senderId, id),
@@ -58,5 +62,5 @@ export async function readRecord(
     return readRecord(deps, senderId, id, limits);
   const headers = withOwnFields(content.trace, content.headers);
   const shown = { events: events.slice(0, mostEvents), moreEvents: events.length > mostEvents };
-  return { message, content: { ...content, headers }, attachments, recipients, ...shown };
+  return { message, content: { ...content, headers }, attachments, recipients, forwards, ...shown };
 }

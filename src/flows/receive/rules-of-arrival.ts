@@ -2,6 +2,8 @@ import { checkRules, type ReadyRules } from "../../core/rules/match.ts";
 import type { SenderFacts } from "../../core/messages/sender.ts";
 import type { RuleMail } from "../../core/rules/rule.ts";
 import { NO_RULING, type Ruling, rulingOf } from "../../core/rules/ruling.ts";
+import { isSpam } from "../../core/messages/spam.ts";
+import { countFields } from "../../mail/reading/raw-headers.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { enabledRules } from "../../store/rules/rules.ts";
 import { usedLists } from "../../store/threads/listed-senders.ts";
@@ -42,14 +44,14 @@ export function rulingFor(
 ): Ruling {
   const ready = inbox.id === null ? undefined : mail.rules.get(inbox.senderId);
   if (ready === undefined) return NO_RULING;
-  const asked = arrivingRuleMail(mail, addresses, sender);
+  const asked = arrivingRuleMail(mail, { inbox, addresses }, sender);
   return rulingOf(checkRules(ready, inbox.id, asked), asked);
 }
 
-/** Returns what rules ask of a message that arrives. @param addresses its recipients in the inbox */
+/** Returns what rules ask of a message that arrives. */
 function arrivingRuleMail(
   { inspection, envelope, raw, spam }: InboundMail,
-  addresses: readonly string[],
+  { inbox, addresses }: InboundTargetInbox,
   { authenticated, trust }: SenderFacts,
 ): RuleMail {
   const { mail, ruleHeaders } = inspection;
@@ -63,6 +65,9 @@ function arrivingRuleMail(
     authenticated,
     trust,
     spamScore: spam?.score ?? null,
+    isSpam: spam !== null && isSpam(spam),
     mailFrom: envelope.mailFrom,
+    inboxAddress: inbox.address,
+    receivedFields: countFields(raw, "received"),
   };
 }

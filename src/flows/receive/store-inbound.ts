@@ -17,7 +17,7 @@ import { insertMessage, type Message } from "../../store/messages/messages.ts";
 import type { InboxRef } from "../../store/messages/sending.ts";
 import { rememberReferences, stepThread } from "../../store/threads/threads.ts";
 import { erasedForm } from "../../store/projects/erased-addresses.ts";
-import { askForReply } from "../../store/rules/rule-replies.ts";
+import { askForEffect, type RuleEffect } from "../../store/rules/rule-effects.ts";
 import { subscriptions } from "../../store/webhooks/webhook-deliveries.ts";
 import { type PrepareDeps, writeAhead } from "../../store/messages/prepare-content.ts";
 import { announceEvents, eventsOf, type EventDraft, writeAnnounced } from "../webhooks/announce.ts";
@@ -80,7 +80,7 @@ export async function storeInbound(
     named.set(senderId, withoutBytes(kept));
     const stored = arrivalIn(deps, place, mail, kept);
     arrivals.push(stored.arrival);
-    statements.push(...stored.statements, ...(await ruleReply(deps, place, mail, stored.arrival)));
+    statements.push(...stored.statements, ...(await ruleEffects(deps, place, mail, stored.arrival)));
     events.push(...stored.events);
   }
   const announced = announceEvents(deps.clock, events, await currentWebhooks(deps, places, named));
@@ -89,19 +89,29 @@ export async function storeInbound(
   return arrivals;
 }
 
-/** Returns the statement that asks for the reply of a rule, to be sent after the commit. */
-async function ruleReply(
+/** Returns the statements that ask for the reply and the forwards of rules, which are sent after the commit. */
+async function ruleEffects(
   { db, clock }: Receiving,
-  { inbox: { senderId }, ruling }: ArrivalTarget,
+  { inbox: { senderId }, ruling = NO_RULING }: ArrivalTarget,
   { inspection, envelope }: InboundMail,
   { messageId }: Arrival,
 ): Promise<Statement[]> {
-  const reply = ruling?.reply ?? null;
-  if (reply === null) return [];
-  const email = inspection.mail.from?.email ?? envelope.mailFrom;
-  const author = await erasedForm(db, senderId, addressKey(email));
+  const { reply, forwards, unforwarded } = ruling;
   const createdAt = clock.now();
-  return [askForReply({ ...reply, messageId, senderId, author, createdAt, dueAt: createdAt })];
+  const common = { messageId, senderId, emailId: null, reason: null, createdAt, dueAt: createdAt };
+  const effects: RuleEffect[] = forwards.map(({ ruleId }, at) => ({
+    ...common,
+    ord: at + 1,
+    ruleId,
+    templateId: null,
+    author: null,
+    ...(unforwarded === null ? {} : { reason: unforwarded, dueAt: null }),
+  }));
+  if (reply !== null) {
+    const email = inspection.mail.from?.email ?? envelope.mailFrom;
+    effects.push({ ...common, ...reply, ord: 0, author: await erasedForm(db, senderId, addressKey(email)) });
+  }
+  return effects.map(askForEffect);
 }
 
 /** Returns the webhooks of the projects that a message goes to. */

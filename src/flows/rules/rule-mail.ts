@@ -1,8 +1,12 @@
+import { isSpam } from "../../core/messages/spam.ts";
 import type { RuleMail } from "../../core/rules/rule.ts";
 import type { MessageRecord } from "../read/record.ts";
 
-/** Returns what rules ask of a message that is stored. */
-export function storedRuleMail({ message, content, attachments }: MessageRecord): RuleMail {
+/** Returns what rules ask of a message that is stored. Its Received fields are not counted again. */
+export function storedRuleMail(
+  { message, content, attachments }: MessageRecord,
+  inboxAddress: string,
+): RuleMail {
   const { auth, arrival, envelope } = content;
   const recipients = Array.isArray(envelope?.rcptTo) ? envelope.rcptTo.map(String) : [];
   const dmarc = auth?.dmarc as { result?: string } | undefined;
@@ -16,7 +20,10 @@ export function storedRuleMail({ message, content, attachments }: MessageRecord)
     authenticated: arrival?.sender?.authenticated ?? dmarc?.result === "pass",
     trust: message.trust,
     spamScore: arrival?.spam?.score ?? null,
+    isSpam: arrival?.spam != null && isSpam(arrival.spam),
     mailFrom: String(envelope?.mailFrom ?? ""),
+    inboxAddress,
+    receivedFields: 0,
   };
 }
 

@@ -1,3 +1,4 @@
+import { addressKey } from "../../core/addresses.ts";
 import { existing, invalid } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { MAX_RULES, type RuleThen, type RuleWhen } from "../../core/rules/rule.ts";
@@ -6,6 +7,7 @@ import type { Project } from "../../store/projects/projects.ts";
 import { requireAssignable } from "../threads/assignee.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { tooManyRecords } from "../quotas.ts";
+import { confirmedAddress } from "../../store/rules/forward-addresses.ts";
 import { getRule, insertRule, nextPosition, type Rule, updateRule } from "../../store/rules/rules.ts";
 import { findTemplate } from "../../store/projects/templates.ts";
 import { getInbox } from "../../store/threads/inboxes.ts";
@@ -87,5 +89,13 @@ async function requireSound(
     if (template === null)
       throw invalid("then.replyTemplateId", "must be the id or slug of a template.", "template_not_found");
   }
+  if (isNew && then.forwardTo !== undefined) await requireConfirmed(db, project.id, then.forwardTo);
   if (inboxId !== null) existing("inbox", await getInbox(db, project.id, inboxId));
+}
+
+async function requireConfirmed(db: Db, senderId: string, to: string): Promise<void> {
+  if ((await confirmedAddress(db, senderId, addressKey(to))) !== null) return;
+  const fix =
+    "must be a confirmed forward address. Add it with POST /v1/forward-addresses, and open the link that its owner gets.";
+  throw invalid("then.forwardTo", fix);
 }

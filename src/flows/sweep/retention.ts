@@ -28,7 +28,7 @@ import { deleteOldComplaints } from "../../store/projects/reputation.ts";
 import { deleteExpiredSuppressions, oldSuppressions } from "../../store/projects/suppressions.ts";
 import { utcDay } from "../../store/projects/usage.ts";
 import { deleteRemovedAddresses } from "../../store/rules/forward-addresses.ts";
-import { deleteOldReplies, REPLY_EVERY_MS } from "../../store/rules/rule-replies.ts";
+import { deleteOldReplies, REPLY_EVERY_MS } from "../../store/rules/rule-effects.ts";
 import { pauseWhenDone } from "./backoff.ts";
 import { type WalkLimits, Walk } from "./walk.ts";
 

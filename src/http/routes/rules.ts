@@ -14,6 +14,7 @@ import {
   rulePlace,
 } from "../../store/rules/rules.ts";
 import type { Db } from "../../store/engine/client.ts";
+import { getInbox } from "../../store/threads/inboxes.ts";
 import { openDetails } from "../../store/notices/notices.ts";
 import type { LargeContents } from "../../store/contents/large-reads.ts";
 import { exampleId } from "../openapi/examples.ts";
@@ -153,7 +154,9 @@ function tryRoute(deps: LargeContents): Route {
       const record = existing("message", await readRecord(deps, senderId, body.emailId));
       if (record.message.direction !== "inbound") throw notFound("message");
       const rules = await enabledRules(deps.db, senderId);
-      const mail = storedRuleMail(record);
+      const { inboxId } = record.message;
+      const inbox = inboxId === null ? null : await getInbox(deps.db, senderId, inboxId);
+      const mail = storedRuleMail(record, inbox?.address ?? "");
       return ok(showTrial(body.emailId, checkRules(rules, record.message.inboxId, mail), mail));
     },
   });

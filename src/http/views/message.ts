@@ -5,6 +5,7 @@ import { shownSender } from "../../core/messages/sender.ts";
 import { isId } from "../../core/ids.ts";
 import type { Message } from "../../store/messages/messages.ts";
 import { Type } from "@sinclair/typebox";
+import type { ForwardedCopy } from "../../core/messages/forwarded.ts";
 import type { Mailbox } from "../../core/addresses.ts";
 import { MESSAGE_STATUSES } from "../../core/messages/states.ts";
 import { EVENT_TYPES, type MessageEvent } from "../../core/messages/events.ts";
@@ -19,8 +20,10 @@ import {
   AttachmentView,
   AuthView,
   EnvelopeView,
+  ForwardView,
   InvitationView,
   SenderView,
+  showForward,
   SpamView,
   UnreadView,
 } from "./received.ts";
@@ -114,6 +117,15 @@ export const MessageView = Type.Object(
     rules: Type.Optional(
       Type.Array(AppliedRuleView, { description: "The rules that a received message met, in their order." }),
     ),
+    forwarded: Type.Optional(
+      Type.Array(ForwardView, { description: "What rules have forwarded of a received message, and where." }),
+    ),
+    forwardOf: Type.Optional(
+      Type.Object(
+        { emailId: Type.String(), ruleId: Type.String() },
+        { description: "The received message that a rule has forwarded as this one." },
+      ),
+    ),
     replyText: Type.Optional(Nullable(Type.String({ description: "The new text, without quoted text." }))),
     links: Type.Optional(
       Type.Array(Type.Object({ url: Type.String(), text: Type.String() }), {
@@ -168,6 +180,13 @@ function showEvent({ id, type, createdAt, email, data }: MessageEvent): Record<s
 function templateOf({ templateId }: Message): { templateId: string | null; broadcastId?: string } {
   const isOfBroadcast = templateId !== null && isId("bro", templateId);
   return isOfBroadcast ? { templateId: null, broadcastId: templateId } : { templateId };
+}
+
+/** Returns how a message that leaves as it came reached us. */
+function sentWhole({ forward, ...envelope }: Record<string, unknown>): Record<string, unknown> {
+  if (forward === undefined) return { envelope };
+  const { emailId, ruleId } = forward as ForwardedCopy;
+  return { envelope, forwardOf: { emailId, ruleId } };
 }
 
 /** Findings in a message's parts. */
@@ -225,11 +244,12 @@ export function showMessage(
           spam: content.arrival?.spam ?? null,
           rules: content.arrival?.rules ?? [],
           ...(read === null ? {} : { invitation }),
+          forwarded: parts.forwards.map(showForward),
           unread: content.arrival?.unread ?? null,
           replyText: content.replyText,
         }
       : content.envelope === null
         ? {}
-        : { envelope: content.envelope }),
+        : sentWhole(content.envelope)),
   };
 }

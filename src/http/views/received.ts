@@ -1,8 +1,9 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { TRUSTS } from "../../core/messages/sender.ts";
 import { MAX_SPAM_SYMBOLS } from "../../core/messages/spam.ts";
 import { UNREAD } from "../../core/messages/unread.ts";
 import { MAX_ATTENDEES } from "../../core/messages/invitation.ts";
+import type { Forward } from "../../store/rules/rule-effects.ts";
 import { Nullable, OneOf } from "../routing/schemas.ts";
 
 /** A mailbox of a header field. */
@@ -145,3 +146,32 @@ export const EnvelopeView = Type.Object(
   },
   { title: "Envelope", description: "The SMTP transaction that brought the message." },
 );
+
+/** A forward by a rule. */
+export const ForwardView = Type.Object(
+  {
+    ruleId: Type.String({ examples: ["rul_01hzy8"] }),
+    to: Nullable(Type.String({ description: "Null: neither rule nor sent message is there to tell." })),
+    emailId: Nullable(
+      Type.String({ description: "The message that was sent. Its record has each attempt." }),
+    ),
+    status: Type.String({
+      description: "Status of that message; `waiting` before it is sent; `not_forwarded` with the `reason`.",
+      examples: ["delivered"],
+    }),
+    reason: Nullable(
+      Type.String({
+        description:
+          "`loop`, `automatic`, `spam`, `address_not_confirmed`, `content_gone`, `message_gone`, `rule_changed`, `rule_disabled`, or the code of the error that refused it.",
+        examples: ["loop"],
+      }),
+    ),
+  },
+  { title: "Forward" },
+);
+
+/** Returns a forward as the API shows it. */
+export function showForward({ isWaiting, status, reason, ...forward }: Forward): Static<typeof ForwardView> {
+  const none = reason === null ? "deleted" : "not_forwarded";
+  return { ...forward, status: isWaiting ? "waiting" : (status ?? none), reason };
+}

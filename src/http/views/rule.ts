@@ -8,8 +8,9 @@ import {
   RULE_FOLDERS,
   type RuleMail,
 } from "../../core/rules/rule.ts";
+import { NOT_FORWARDED } from "../../core/rules/forwarding.ts";
 import { rulingOf } from "../../core/rules/ruling.ts";
-import { MAX_FAILURES } from "../../store/rules/rule-replies.ts";
+import { MAX_BOUNCES, MAX_FAILURES } from "../../store/rules/rule-effects.ts";
 import type { Rule } from "../../store/rules/rules.ts";
 import {
   MAX_ID_CHARS,
@@ -101,6 +102,15 @@ const Then = Type.Object(
         examples: ["out-of-office"],
       }),
     ),
+    forwardTo: Type.Optional(
+      Type.String({
+        maxLength: 320,
+        expected: "a confirmed forward address",
+        description:
+          "The confirmed address (`/v1/forward-addresses`) that gets the message as it came. Spam, bounces and answers of programs are not forwarded.",
+        examples: ["ana@example.com"],
+      }),
+    ),
     archive: Type.Optional(Type.Boolean({ description: "Archives the conversation." })),
     markRead: Type.Optional(Type.Boolean({ description: "Marks the conversation as read." })),
     reject: Type.Optional(
@@ -145,7 +155,7 @@ export const RuleView = Type.Object(
     ...RULE_FIELDS,
     disabledReason: Nullable(
       Type.String({
-        description: `The last failure of a rule that was disabled because what it does failed ${MAX_FAILURES} times in a row. Null: it was not.`,
+        description: `Why the service disabled the rule: what it does failed ${MAX_FAILURES} times in a row, or ${MAX_BOUNCES} forwards came back. Null: it did not.`,
         examples: ["The template does not exist."],
       }),
     ),
@@ -191,6 +201,15 @@ export const TrialView = Type.Object(
       replyTemplateId: Nullable(
         Type.String({ description: "Null: no rule answers, or a program must not answer the message." }),
       ),
+      forwardTo: Type.Array(Type.String({ examples: ["ana@example.com"] }), {
+        description: "The addresses that it is forwarded to. A trial does not count its Received fields.",
+      }),
+      notForwarded: Nullable(
+        OneOf(
+          NOT_FORWARDED,
+          "Why the matching rules do not forward it. Null: they do, or none of them forwards.",
+        ),
+      ),
       reject: Nullable(Type.String({ description: "The text of the refusal." })),
       drop: Type.Boolean(),
     }),
@@ -204,7 +223,7 @@ export function showTrial(
   checked: readonly CheckedRule[],
   mail: RuleMail,
 ): Static<typeof TrialView> {
-  const { refusal, reply, applied: _, labels, ...ruling } = rulingOf(checked, mail);
+  const { refusal, reply, applied: _, labels, forwards, unforwarded, ...ruling } = rulingOf(checked, mail);
   return {
     emailId,
     rules: checked.map(({ rule: { id, name }, ...result }) => ({ id, name, ...result })),
@@ -212,6 +231,8 @@ export function showTrial(
       ...ruling,
       labels: [...labels],
       replyTemplateId: reply?.templateId ?? null,
+      forwardTo: refusal === null && unforwarded === null ? forwards.map(({ to }) => to) : [],
+      notForwarded: unforwarded,
       reject: refusal?.how === "reject" ? refusal.text : null,
       drop: refusal?.how === "drop",
     },

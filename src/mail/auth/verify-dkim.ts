@@ -29,6 +29,14 @@ export async function unverifiedDkim({ header }: CheckableMail, options: DKIMVer
   return { headerFrom, fromFields, results: verifier.unverified() };
 }
 
+/** Returns a header block, with its empty line, as mailauth reads it. */
+export async function readHeaders(header: Buffer): Promise<NonNullable<Signed["headers"]>> {
+  const verifier = new LinearVerifier({});
+  await verifier.read(header);
+  if (verifier.headers === undefined) throw new Error("mailauth has not read the header");
+  return verifier.headers;
+}
+
 class LinearVerifier extends DkimVerifier {
   async verify({ header, body }: CheckableMail): Promise<void> {
     await this.read(header);

@@ -19,6 +19,7 @@ import ruleReplies from "../../../db/migrations/0015_rule_replies.sql" with { ty
 import engagement from "../../../db/migrations/0020_engagement.sql" with { type: "text" };
 import notes from "../../../db/migrations/0018_notes.sql" with { type: "text" };
 import forwardAddresses from "../../../db/migrations/0019_forward_addresses.sql" with { type: "text" };
+import ruleEffects from "../../../db/migrations/0022_rule_effects.sql" with { type: "text" };
 import broadcasts from "../../../db/migrations/0021_broadcasts.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
@@ -96,6 +97,7 @@ export const MIGRATIONS: readonly Migration[] = [
     ],
   },
   { version: 21, name: "broadcasts", sql: audited(broadcasts, AUDITED_BROADCAST), worksWith: 20 },
+  { version: 22, name: "rule_effects", sql: ruleEffects, worksWith: 21 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

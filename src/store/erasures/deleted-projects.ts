@@ -56,7 +56,7 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["rules", "id", OWN],
   ["listed_senders", "id", OWN],
   ["forward_addresses", "id", OWN],
-  ["rule_replies", "message_id", OWN],
+  ["rule_effects", "message_id, ord", OWN],
   ["inboxes", "id", OWN],
   ["contacts", "id", OWN],
   ["contact_properties", "id", OWN],

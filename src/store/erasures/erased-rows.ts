@@ -84,6 +84,11 @@ export function eraseFromLists(senderId: string, key: string, erased: string): S
     { sql: "DELETE FROM complaints WHERE sender_id = ? AND email = ?", args: [senderId, key] },
     ...eraseSuppression(senderId, key, erased),
     { sql: "DELETE FROM listed_senders WHERE sender_id = ? AND pattern = ?", args: [senderId, key] },
+    {
+      sql: `UPDATE rules SET actions = json_remove(actions, '$.forwardTo')
+        WHERE sender_id = ? AND lower(actions ->> '$.forwardTo') = ?`,
+      args: [senderId, key],
+    },
     { sql: "DELETE FROM forward_addresses WHERE sender_id = ? AND email_key = ?", args: [senderId, key] },
   ];
 }

@@ -165,6 +165,20 @@ export async function sharedContents(db: Db, senderId: string, id: string): Prom
   };
 }
 
+/** Returns how a received message of the project came: our trace fields, and the result of its ARC chain; null if it has none. */
+export function forwardFacts(
+  db: Db,
+  senderId: string,
+  id: string,
+): Promise<{ trace: string; arc: string } | null> {
+  return db.first(
+    `SELECT c.trace, COALESCE(c.auth ->> '$.arc.result', 'none') AS arc FROM message_content c
+      JOIN messages m ON m.id = c.message_id
+      WHERE c.message_id = ? AND m.sender_id = ? AND m.direction = 'inbound' AND c.trace IS NOT NULL`,
+    [id, senderId],
+  );
+}
+
 /**
  * Returns those of the project's messages whose raw bytes have a key.
  * @param key as `projectKey` makes it

@@ -58,6 +58,8 @@ const COLUMNS = {
   contentEnds: flag("content_ends"),
   /** How far the sender of a received message is trusted. Null: unknown, or a sent message. */
   trust: plain<Trust | null>("trust"),
+  /** The domain in whose name a forward leaves; null: that of its From. */
+  viaDomain: plain<string | null>("via_domain"),
   createdAt: plain<number>("created_at"),
 };
 
@@ -67,8 +69,11 @@ export type Message = EntityOf<typeof COLUMNS>;
 /** The table of messages. A field that is added to `COLUMNS` is stored and read. */
 export const MESSAGES = table<Message>("messages", COLUMNS);
 
-/** SQL for the domain that a message `m` is from. Addresses of ours have one `@` (RFC 5322 §3.2.3 dot-atom). */
-export const FROM_DOMAIN = "substr(m.from_email, instr(m.from_email, '@') + 1)";
+/**
+ * SQL for the domain in whose name a message `m` leaves: that of its From, or of the inbox that forwards it. Addresses of ours have one
+ * `@` (RFC 5322 §3.2.3 dot-atom).
+ */
+export const FROM_DOMAIN = "COALESCE(m.via_domain, substr(m.from_email, instr(m.from_email, '@') + 1))";
 
 /**
  * SQL for whether an outbound message was submitted whole. Then `raw` of its content `c` is what was submitted, and
@@ -89,6 +94,7 @@ export const NOT_SENT = {
   stream: "transactional",
   textFromHtml: false,
   contentEnds: false,
+  viaDomain: null,
 } satisfies Partial<Message>;
 
 /** The findings about a message when it arrived, apart from its authentication. */

@@ -1,3 +1,4 @@
+import type { ForwardedCopy } from "../../core/messages/forwarded.ts";
 import { domainOfName } from "../domains/wildcards.ts";
 import { FROM_DOMAIN, IS_WHOLE, MESSAGES, type Message } from "./messages.ts";
 import { IN_ORDER_OF_SIGNATURES } from "../domains/dkim-keys.ts";
@@ -35,6 +36,8 @@ export interface Outgoing extends Pick<Message, (typeof FIELDS)[number]>, Facts 
   text: string | null;
   /** The message that was submitted whole, in place of html, text and attachments; null if there is none. */
   whole: { bytes: Uint8Array; smtpUtf8: boolean } | null;
+  /** Set if a rule forwards `whole`. */
+  forward: ForwardedCopy | null;
   hasAttachments: boolean;
   /** The From domain and the times of its hosts' certificate; null unless they lead here and it has one. */
   host: { domain: string; servedFrom: number; notAfter: number } | null;
@@ -55,7 +58,7 @@ interface Facts {
   headers: Record<string, string>;
 }
 
-interface FactsRow extends Facts, Pick<Outgoing, "host" | "domain">, Record<string, unknown> {
+interface FactsRow extends Facts, Pick<Outgoing, "host" | "domain" | "forward">, Record<string, unknown> {
   rendered: number;
   hasAttachments: number;
   keys: ActiveKey[];
@@ -87,7 +90,7 @@ const CONTENT = `CASE WHEN ${IS_WHOLE} THEN c.raw ELSE c.body END`;
 const OUTGOING = `SELECT json_object(${MESSAGES.jsonPairs("m", FIELDS)},
     'date', MAX(m.created_at, COALESCE(m.scheduled_at, 0)), 'data', json(c.data),
     'rendered', c.rendered, 'headers', json(c.headers),
-    'isWhole', ${IS_WHOLE}, 'smtpUtf8', json_extract(c.envelope, '$.smtpUtf8'),
+    'isWhole', ${IS_WHOLE}, 'smtpUtf8', json_extract(c.envelope, '$.smtpUtf8'), 'forward', c.envelope -> '$.forward',
     'hasAttachments', EXISTS (SELECT 1 FROM attachments a WHERE a.message_id = m.id),
     'host', CASE WHEN h.not_after IS NOT NULL
       THEN json_object('domain', d.name, 'servedFrom', h.served_from, 'notAfter', h.not_after) END,
@@ -115,7 +118,7 @@ export async function findOutgoing(
   const row = await deps.db.first<{ facts: string; bytes: ArrayBuffer | null }>(OUTGOING, [id, senderId]);
   if (row === null) return null;
   const facts: FactsRow = JSON.parse(row.facts);
-  const { date, data, headers, host, domain, keys } = facts;
+  const { date, data, headers, host, domain, keys, forward } = facts;
   const bytes = row.bytes === null ? null : new Uint8Array(row.bytes);
   const content = await contentOf(deps, facts.body, bytes, budget);
   const isWhole = facts.isWhole === 1 && content !== null;
@@ -126,6 +129,7 @@ export async function findOutgoing(
     data,
     headers,
     host,
+    forward,
     html,
     text,
     domain,

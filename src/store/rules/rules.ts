@@ -7,7 +7,7 @@ import {
   type RuleWhen,
 } from "../../core/rules/rule.ts";
 import { endNotice } from "../notices/notices.ts";
-import { ruleWorked } from "./rule-replies.ts";
+import { ruleWorked } from "./rule-effects.ts";
 import type { ConfigurationQuery, Db, Statement } from "../engine/client.ts";
 import { flag, json, plain, table } from "../engine/columns.ts";
 import { requireRoom } from "../engine/guards.ts";

@@ -167,6 +167,14 @@ export const KINDS: readonly Kind[] = [
     contents: ["body", "raw"],
   },
   { table: "attachments", key: ["id"], project: OF_MESSAGE, messages: true, contents: ["content"] },
+  // Replies leave within a second, and their authors are known for a day.
+  {
+    table: "rule_effects",
+    key: ["message_id", "ord"],
+    project: OF_MESSAGE,
+    where: "author IS NULL AND due_at IS NULL",
+    messages: true,
+  },
   {
     table: "recipients",
     key: ["message_id", "ord"],
@@ -233,7 +241,6 @@ export const NOT_EXPORTED: Readonly<Record<string, string>> = {
   sign_in_links: "links that sign a browser in within an hour",
   watched_projects: "clients that follow events now",
   event_log: "events for clients that follow them now",
-  rule_replies: "replies that leave within a second, and authors who had one today",
   imports: "files that are imported now, and results of the last days",
   import_parts: "files that are imported now, and results of the last days",
 };

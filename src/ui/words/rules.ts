@@ -34,6 +34,7 @@ function effects({ member, template }: RuleNames): Words<Then> {
     folder: (folder) => (folder === "inbox" ? "keep it out of spam" : `move it to ${folder}`),
     archive: () => "archive it",
     markRead: () => "mark it as read",
+    forwardTo: (to) => `forward it to ${joined([to].flat())}`,
     replyTemplateId: (id) => `answer with the template ${quoted(template(id))}`,
     reject: (text) => `refuse it with 550 5.7.1 ${quoted(text)}`,
     drop: () => "accept it and keep only its header",

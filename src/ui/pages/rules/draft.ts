@@ -20,6 +20,7 @@ export interface RuleDraft {
   assigneeId: string;
   folder: string;
   replyTemplateId: string;
+  forwardTo: string;
   archive: boolean;
   markRead: boolean;
   ends: "" | "stop" | "drop" | "reject";
@@ -47,6 +48,7 @@ export function draftOf(rule: Rule | null): RuleDraft {
     assigneeId: then.assigneeId ?? "",
     folder: then.folder ?? "",
     replyTemplateId: then.replyTemplateId ?? "",
+    forwardTo: then.forwardTo ?? "",
     archive: then.archive ?? false,
     markRead: then.markRead ?? false,
     ends: endOf(then),
@@ -63,7 +65,9 @@ function endOf({ reject, drop, stop }: Rule["then"]): RuleDraft["ends"] {
 export function bodyOf(draft: RuleDraft) {
   const { name, inboxId, files, headerName, headerValue, labels, archive, markRead, ends } = draft;
   const text = (
-    field: "from" | "to" | "subject" | "auth" | "trust" | "assigneeId" | "folder" | "replyTemplateId",
+    field:
+      | ("from" | "to" | "subject" | "auth" | "trust")
+      | ("assigneeId" | "folder" | "replyTemplateId" | "forwardTo"),
   ) => (draft[field] === "" ? {} : { [field]: draft[field] });
   const count = (field: "largerThan" | "spamScoreAbove") =>
     draft[field].trim() === "" ? {} : { [field]: Number(draft[field]) };
@@ -87,6 +91,7 @@ export function bodyOf(draft: RuleDraft) {
       ...text("assigneeId"),
       ...text("folder"),
       ...text("replyTemplateId"),
+      ...text("forwardTo"),
       ...(archive ? { archive } : {}),
       ...(markRead ? { markRead } : {}),
       ...(ends === "reject" ? { reject: draft.reject.trim() } : ends === "" ? {} : { [ends]: true }),

@@ -191,6 +191,13 @@ function Effects({ draft }: FieldsProps) {
         label="Answer with the template"
         name="then.replyTemplateId"
       />
+      <TextField
+        label="Forward to"
+        name="then.forwardTo"
+        value={fieldOf(draft, "forwardTo")}
+        placeholder="ana@example.com"
+        hint="Its owner must have confirmed the address."
+      />
       <SelectField
         label="In the end"
         name="then.stop"

@@ -17,6 +17,9 @@ const MAIL: RuleMail = {
   authenticated: false,
   trust: null,
   spamScore: null,
+  isSpam: false,
+  inboxAddress: "box@in.test",
+  receivedFields: 1,
   mailFrom: "ada@example.com",
 };
 const matches = (when: RuleWhen, mail: Partial<RuleMail>): boolean | undefined => {

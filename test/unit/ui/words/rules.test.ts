@@ -28,6 +28,7 @@ const ACTIONS: { [Name in keyof Then]-?: [value: NonNullable<Then[Name]>, words:
   assigneeId: ["ana", "assign it to ana@team.test unless somebody has it"],
   folder: ["inbox", "keep it out of spam"],
   replyTemplateId: ["away", "answer with the template “T away”"],
+  forwardTo: ["ana@a.test", "forward it to ana@a.test"],
   archive: [true, "archive it"],
   markRead: [true, "mark it as read"],
   reject: ["No, thanks", "refuse it with 550 5.7.1 “No, thanks”"],
@@ -85,6 +86,8 @@ test("the outcome of a trial names the refusal alone, because nothing else happe
     archive: false,
     markRead: false,
     replyTemplateId: null,
+    forwardTo: [],
+    notForwarded: null,
     reject: null,
     drop: false,
   };
