@@ -292,6 +292,7 @@ export interface components {
             fromName: string | null;
             /** @description Recipient addresses. */
             to: string[];
+            toName: string | null;
             subject: string;
             /** @enum {string} */
             status: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivered" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed" | "inbound_rejected";
@@ -683,6 +684,7 @@ export interface components {
             fromName: string | null;
             /** @description Recipient addresses. */
             to: string[];
+            toName: string | null;
             subject: string;
             /** @enum {string} */
             status: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivered" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed" | "inbound_rejected";
@@ -1008,6 +1010,7 @@ export interface components {
             fromName: string | null;
             /** @description Recipient addresses. */
             to: string[];
+            toName: string | null;
             subject: string;
             /** @enum {string} */
             status: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivered" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed" | "inbound_rejected";

@@ -17,7 +17,7 @@ const record = async (id: string) => (await service.call("GET", `/v1/emails/${id
 test("a send takes addresses as strings, objects and lists, and its record shows them in one form", async () => {
   const sent = await service.call("POST", "/v1/emails", {
     from: `Ana Lee <${FROM}>`,
-    to: OWNER,
+    to: `Owner <${OWNER}>`,
     cc: [{ email: SIMULATED, name: "Sim" }, `"Lee, Sim" <${SIMULATED.replace("@", "+cc@")}>`],
     bcc: { email: SIMULATED.replace("@", "+bcc@") },
     replyTo: "Help <help@example.com>",
@@ -33,6 +33,8 @@ test("a send takes addresses as strings, objects and lists, and its record shows
     bcc: [SIMULATED.replace("@", "+bcc@")],
     replyTo: ["help@example.com"],
   });
+  const [listed] = (await service.call("GET", "/v1/emails?limit=1")).body.data;
+  expect([listed.fromName, listed.to, listed.toName]).toEqual(["Ana Lee", [OWNER], "Owner"]);
   const raw = (await service.call("GET", `/v1/emails/${sent.body.id}/raw`)).body;
   expect(raw).toContain(`From: Ana Lee <${FROM}>`);
   expect(raw).toContain("Reply-To: Help <help@example.com>");

@@ -20,6 +20,7 @@ const WRITTEN = new Set([
   "replyText",
   "filename",
   "fromName",
+  "toName",
   "firstName",
   "lastName",
   "displayName",

@@ -24,6 +24,8 @@ export interface MessageSummary {
   /** Name of the sender; null if there is none. */
   fromName: string | null;
   to: string[];
+  /** Name of the first recipient; null if there is none. */
+  toName: string | null;
   subject: string;
   status: MessageStatus;
   direction: Direction;
@@ -140,12 +142,16 @@ export function summaryOf({ id, from, to, subject, status, direction, createdAt 
     id,
     from: from.email,
     fromName,
-    to: to.map(({ email }) => email),
+    ...recipientsOf(to),
     subject,
     status,
     direction,
     createdAt,
   };
+}
+
+function recipientsOf(to: readonly Mailbox[]): Pick<MessageSummary, "to" | "toName"> {
+  return { to: to.map(({ email }) => email), toName: to[0]?.name ?? null };
 }
 
 /** Returns a row as lists show it. */
@@ -154,7 +160,7 @@ export function toSummary(row: SummaryRow): MessageSummary {
     id: row.id,
     from: row.from_email,
     fromName: row.from_name,
-    to: (JSON.parse(row.to_list) as Mailbox[]).map((mailbox) => mailbox.email),
+    ...recipientsOf(JSON.parse(row.to_list)),
     subject: row.subject,
     status: row.status,
     direction: row.direction,

@@ -86,7 +86,18 @@ export function MessagesPage({ params }: PageProps) {
 }
 
 function Cells({
-  message: { status, direction, awaitingApproval, from, fromName, to, subject, createdAt, highlights = [] },
+  message: {
+    status,
+    direction,
+    awaitingApproval,
+    from,
+    fromName,
+    to,
+    toName,
+    subject,
+    createdAt,
+    highlights = [],
+  },
 }: {
   message: MessageSummary;
 }) {
@@ -101,7 +112,7 @@ function Cells({
       />
       <span class="who-cell with-person">
         <span class="way">{inbound ? "from" : "to"}</span>
-        <Person name={inbound ? fromName : null} email={inbound ? from : (to[0] ?? "")} />
+        <Person name={inbound ? fromName : toName} email={inbound ? from : (to[0] ?? "")} />
         {!inbound && to.length > 1 ? <span>+{to.length - 1}</span> : null}
       </span>
       <span class="cut subject-cell" dir="auto">
