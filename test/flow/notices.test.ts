@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { NoticeKind } from "../../src/core/notices/kinds.ts";
 import { DAY_MS } from "../../src/core/time/units.ts";
+import { FAILING_AFTER_MS } from "../../src/flows/notices/facts.ts";
 import { LOOK_PAUSE_MS } from "../../src/flows/notices/watch.ts";
 import { utcDay } from "../../src/store/projects/usage.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
@@ -94,13 +95,15 @@ const made = async (name: string) => {
   return name;
 };
 let webhookId = "";
-async function webhookOf(set: string): Promise<string> {
-  const { body } = await service.call("POST", "/v1/webhooks", {
-    url: `${sink.url}/secret-path`,
-    eventTypes: ["*"],
-  });
-  webhookId = body.id;
-  await run(`UPDATE webhooks SET ${set} WHERE id = ?`, webhookId);
+/** Makes a webhook whose endpoint answers so, pushes to it, and waits until the webhook shows that. */
+async function webhookOf(status: number, shows: "failingSince" | "disabledReason"): Promise<string> {
+  sink.answer(status);
+  const body = { url: `${sink.url}/secret-path`, eventTypes: ["*"] };
+  webhookId = (await service.call("POST", "/v1/webhooks", body)).body.id;
+  await service.call("POST", `/v1/webhooks/${webhookId}/test`);
+  const shown = async () => (await service.call("GET", `/v1/webhooks/${webhookId}`)).body[shows];
+  await turnUntil(clock, async () => (await shown()) !== null);
+  if (shows === "failingSince") clock.shift(FAILING_AFTER_MS);
   return new URL(sink.url).host;
 }
 const endWebhook = () => service.call("DELETE", `/v1/webhooks/${webhookId}`);
@@ -162,21 +165,22 @@ const CASES: Case[] = [
     kind: "volume_near",
     begin: async () => {
       const name = await made("volume-one");
-      await run("UPDATE senders SET daily_quota = 10 WHERE id = ?", project.id);
-      await run(
-        "INSERT INTO usage (sender_id, day, recipients) VALUES (?, ?, 8)",
-        project.id,
-        utcDay(clock.now()),
-      );
+      await wide("PATCH", `/v1/senders/${project.id}`, { dailyQuota: 10 });
+      const mail = { from: "hello@onboarding.mail.test", to: OWNER, subject: "s", text: "t" };
+      for (let count = 0; count < 8; count++)
+        expect((await wide("POST", "/v1/emails", mail, { "X-Service-Product": name })).status).toBe(202);
       return name;
     },
-    end: () => run("UPDATE senders SET daily_quota = NULL WHERE id = ?", project.id),
+    end: () => wide("PATCH", `/v1/senders/${project.id}`, { dailyQuota: null }),
   },
-  { kind: "webhook_failing", begin: () => webhookOf("failing_since = 1"), end: endWebhook },
+  { kind: "webhook_failing", begin: () => webhookOf(500, "failingSince"), end: endWebhook },
   {
     kind: "webhook_disabled",
-    begin: () => webhookOf("enabled = 0, disabled_reason = 'the endpoint answered 410 Gone'"),
-    end: () => service.call("PATCH", `/v1/webhooks/${webhookId}`, { enabled: true }),
+    begin: () => webhookOf(410, "disabledReason"),
+    end: () => {
+      sink.answer(200);
+      return service.call("PATCH", `/v1/webhooks/${webhookId}`, { enabled: true });
+    },
   },
   {
     kind: "disk_low",
