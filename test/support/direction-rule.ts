@@ -29,7 +29,7 @@ const WRITTEN = new Set([
 ]);
 
 /**
- * What people write stands in an element with `dir`, so that Hebrew and Arabic begin at their side: `dir="auto"`, or `<bdi>`. It reads
+ * Requires an element with `dir="auto"`, or `<bdi>`, around words of people, so that Hebrew and Arabic begin at their side. It reads
  * what JSX shows, not attributes such as `title`, whose direction browsers choose themselves.
  */
 export function ownDirection({ path, tree }: Source): Violation[] {

@@ -13,7 +13,7 @@ export interface WantedNotices {
 }
 
 /**
- * Changes who gets an account's notices. The same webhook, given again, is enabled if the service has disabled it.
+ * Changes who gets an account's notices. Giving the URL of a disabled webhook again enables it.
  * @returns the secret of a webhook at another URL, which is shown once; null if the webhook stays or goes
  * @throws AppError 422 for the webhook's URL
  */

@@ -2,7 +2,7 @@ import { foldCase } from "../matching/folding.ts";
 import type { Db } from "../engine/client.ts";
 import type { Thread } from "./threads.ts";
 
-/** A thread with the names that its messages give to its participants, by address. Whoever has none is left out. */
+/** A thread with the names that its messages give to its participants, by address. Participants without a name are left out. */
 export type NamedThread<One extends Thread = Thread> = One & { participantNames: Record<string, string> };
 
 /** Maximum number of messages of a thread that are read for names, besides its first one: the newest. */
