@@ -144,15 +144,73 @@ describe("the audience pages", () => {
     expect((await call("GET", "/v1/topics")).data).toHaveLength(1);
   });
 
+  browserTest("write a broadcast, show it as a contact gets it, send it, and show its results", async () => {
+    await call("POST", "/v1/domains", { domain: "acme.test" });
+    await call("POST", "/v1/contacts", { email: "rita@three.test", firstName: "Rita" });
+    await go("/broadcasts");
+    await follow("Create a broadcast");
+    await fill("Name", "May letter");
+    await fill("From", "Acme <news@acme.test>");
+    await press("Create broadcast");
+    await fill("Subject", "Hello {{ contact.firstName }}");
+    const text = ui.page.getByRole("textbox", { name: "Text" });
+    await text.fill("It is May.");
+    await ui.page.getByRole("heading", { name: "Hello Rita" }).waitFor();
+    await ui.page.getByRole("tab", { name: "Check" }).click();
+    await see(/Show .{0,3}unsubscribeUrl.* in the text/);
+    await text.fill("It is May. Unsubscribe: {{ unsubscribeUrl }}");
+    await see("The check found nothing to improve.");
+    await press("Send…");
+    await see("1 contact");
+    await inDialog("Send broadcast");
+    await see(/1 message in/);
+    await see("100 %");
+    const [{ counts }] = (await call("GET", "/v1/broadcasts")).data;
+    expect(counts).toMatchObject({ recipients: 1, delivered: 1 });
+    await ui.page.getByRole("tab", { name: "Content" }).click();
+    await ui.page.getByRole("heading", { name: "Hello Rita" }).waitFor();
+    const [message] = (await call("GET", "/v1/emails?to=rita@three.test")).data;
+    expect(message.subject).toBe("Hello Rita");
+  });
+
+  browserTest("watch a broadcast that is being sent, pause it, go on and cancel it", async () => {
+    await call("POST", "/v1/contacts", { email: "sven@three.test" });
+    const [{ id: topicId }] = (await call("GET", "/v1/topics")).data;
+    const slow = { name: "Slow letter", topicId, from: "news@acme.test", subject: "Hi", ratePerHour: 1 };
+    const { id } = await call("POST", "/v1/broadcasts", { ...slow, text: "Hi. {{ unsubscribeUrl }}" });
+    await go("/broadcasts");
+    await call("POST", `/v1/broadcasts/${id}/send`);
+    await go(`/broadcasts/${id}`);
+    await see(/^[1-9]\d* of \d+ contacts so far\.$/);
+    await press("Pause");
+    await see(/It waits after/);
+    await press("Resume");
+    await see(/so far/);
+    await press("Cancel broadcast");
+    await inDialog("Cancel broadcast");
+    await see(/It ended after/);
+    expect((await call("GET", `/v1/broadcasts/${id}`)).status).toBe("canceled");
+  });
+
   browserTest("break no rule of WCAG AA", async () => {
     const [segment] = (await call("GET", "/v1/segments")).data;
     const [topic] = (await call("GET", "/v1/topics")).data;
-    const [contact] = (await call("GET", "/v1/contacts?q=ana")).data;
+    const sent = (await call("GET", "/v1/broadcasts")).data.find(
+      ({ status }: { status: string }) => status === "sent",
+    );
+    const letter = {
+      name: "Draft",
+      topicId: topic.id,
+      from: "news@acme.test",
+      subject: "Hello Sven",
+      text: "Hi",
+    };
+    const draft = await call("POST", "/v1/broadcasts", letter);
     const filter = encodeURIComponent(JSON.stringify(segment.filter));
     const broken = await brokenPages(ui.page, ui.service.url, [
-      [`/contacts/${contact.id}`, "sign-up form"],
       [`/contacts?edit=filter&filter=${filter}`, "2 contacts"],
-      [`/topics/${topic.id}`, "What readers see"],
+      [`/broadcasts/${sent.id}`, "100 %"],
+      [`/broadcasts/${draft.id}`, "Hello Sven"],
     ]);
     expect(broken).toEqual([]);
     expect(ui.visit.faults).toEqual(NO_FAULTS);

@@ -37,6 +37,7 @@ const LISTS: Readonly<Record<string, string>> = {
   properties: "/v1/contact-properties",
   segments: "/v1/segments",
   topics: "/v1/topics",
+  broadcasts: "/v1/broadcasts",
   suppressions: "/v1/suppressions",
   webhooks: "/v1/webhooks",
   keys: "/v1/api-keys",

@@ -1,6 +1,7 @@
 import type { ComponentType } from "preact";
 import type { IconName } from "../controls/icon.tsx";
 import { AuditPage } from "../pages/audit/audit.tsx";
+import { BroadcastsPage } from "../pages/broadcasts/broadcasts.tsx";
 import { ContactsPage } from "../pages/contacts/contacts.tsx";
 import { DomainsPage } from "../pages/domains/domains.tsx";
 import { HomePage } from "../pages/home/home.tsx";
@@ -131,6 +132,15 @@ export const SECTIONS: readonly Section[] = [
     scope: "audience:read",
     paths: ["/topics", "/topics/:id"],
     page: TopicsPage,
+  },
+  {
+    name: "Broadcasts",
+    icon: "broadcasts",
+    href: "/broadcasts",
+    key: "b",
+    scope: "audience:read",
+    paths: ["/broadcasts", "/broadcasts/:id"],
+    page: BroadcastsPage,
   },
   {
     name: "Suppressions",

@@ -1,8 +1,11 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
 import { get, remove } from "../../api/client.ts";
+import { isSeen, useLiveReload } from "../../api/live.ts";
 import { usePages } from "../../api/pages.ts";
 import { useResource } from "../../api/resource.ts";
+import { every } from "../../browser/clock.ts";
 import { Confirm } from "../../controls/dialog.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { codeContext } from "../../state/installation.ts";
@@ -21,12 +24,22 @@ interface Row {
   id: string;
 }
 
+/** Milliseconds between two reads of what moves, and minimum time between those after events. */
+const MOVING_MS = 2_000;
+const EVENTS_MS = 1_500;
+
 /** The window that makes a record, or changes one. */
 export interface RecordFormProps<Item> {
   /** Null: it makes another one. */
   record: Item | null;
   onClose: () => void;
   onSaved: (record: Item) => void;
+}
+
+/** A record, and what is called when it has changed. */
+export interface RecordProps<Item> {
+  record: Item;
+  onChanged: (record: Item) => void;
 }
 
 /** A kind of records that has nothing but a list, a detail and a form. */
@@ -44,8 +57,16 @@ export interface RecordKind<Item extends Row> {
   heads: readonly string[];
   Cells: ComponentType<{ record: Item }>;
   Form: ComponentType<RecordFormProps<Item>>;
+  /** True if the form only makes records. */
+  isFixed?: true;
+  /** Returns whether a record can be deleted. Absent: always. */
+  mayGo?: (record: Item) => boolean;
+  /** Its own buttons, before those of all kinds. */
+  Actions?: ComponentType<RecordProps<Item>>;
+  /** Returns whether a record changes by itself soon, so that it is read again every few seconds. */
+  moves?: (record: Item) => boolean;
   /** The detail below its name. */
-  Body: ComponentType<{ record: Item; onChanged: (record: Item) => void }>;
+  Body: ComponentType<RecordProps<Item>>;
   /** What goes with a record, in sentences. */
   loses: string;
   /** What such a record is for, and the body of a first one. */
@@ -67,6 +88,10 @@ export function RecordsPage<Item extends Row>({ kind, selected }: RecordsProps<I
   const { title, noun, path, api, scope, heads, Cells, Form, tools } = kind;
   const pages = usePages<Item>(api, {}, ({ id }) => id);
   const close = () => navigate(path);
+  useMoving(
+    pages.rows.value.some((row) => kind.moves?.(row) === true),
+    pages.refresh,
+  );
   useKey("Escape", () => selected !== null && close());
   const create = `Create ${noun}`;
   return (
@@ -137,6 +162,8 @@ function RecordDetail<Item extends Row>({ kind, id, onClose, onChanged, onDelete
   const path = `${kind.api}/${encodeURIComponent(id)}`;
   const record = useResource(`${kind.noun} ${id}`, () => get<Item>(path));
   const found = record.value.value;
+  useMoving(found !== null && kind.moves?.(found) === true, record.reload);
+  useLiveReload(record.reload, EVENTS_MS, () => kind.moves !== undefined);
   const changed = (next: Item) => {
     record.set(next);
     onChanged();
@@ -167,6 +194,13 @@ function RecordDetail<Item extends Row>({ kind, id, onClose, onChanged, onDelete
   );
 }
 
+/** Reads again every few seconds while something moves. */
+function useMoving(moves: boolean, reload: () => void): void {
+  useEffect(() => {
+    if (moves) return every(MOVING_MS, () => isSeen() && reload());
+  }, [moves, reload]);
+}
+
 interface ActionsProps<Item extends Row> {
   kind: RecordKind<Item>;
   record: Item;
@@ -185,12 +219,17 @@ function Actions<Item extends Row>({ kind, record, onChanged, onDelete }: Action
   };
   return (
     <>
-      <button type="button" class="button small" onClick={() => (open.value = "edit")}>
-        Edit
-      </button>
-      <button type="button" class="button small" onClick={() => (open.value = "delete")}>
-        Delete
-      </button>
+      {kind.Actions === undefined ? null : <kind.Actions record={record} onChanged={onChanged} />}
+      {kind.isFixed ? null : (
+        <button type="button" class="button small" onClick={() => (open.value = "edit")}>
+          Edit
+        </button>
+      )}
+      {kind.mayGo?.(record) === false ? null : (
+        <button type="button" class="button small" onClick={() => (open.value = "delete")}>
+          Delete
+        </button>
+      )}
       {open.value === "edit" ? <kind.Form record={record} onClose={close} onSaved={saved} /> : null}
       {open.value === "delete" ? (
         <Confirm
