@@ -129,8 +129,11 @@ describe("the dashboard's files", () => {
       expect((await api.call("GET", `/ui/assets/${name}`, { key: null })).status).toBe(404);
   });
 
-  test("the dashboard's files have at most 120 kB, compressed", () => {
-    expect(files.reduce((sum, { gzipped }) => sum + gzipped.size, 0)).toBeLessThanOrEqual(120_000);
+  test("the dashboard's files that a first page loads have at most 120 kB, compressed, and those of a chart 25 kB", () => {
+    const octets = (later: boolean) =>
+      files.reduce((sum, file) => sum + ((file.later === true) === later ? file.gzipped.size : 0), 0);
+    expect(octets(false)).toBeLessThanOrEqual(120_000);
+    expect(octets(true)).toBeLessThanOrEqual(25_000);
   });
 
   test("the dashboard's files have the same names after each build, which several processes share", async () => {

@@ -102,6 +102,9 @@ async function makeRows({ service, home }: World): Promise<void> {
   const { db } = service.app;
   const { box } = openKeys(null, service.folder);
   const day = "2026-01-31";
+  const letter = await db.first<{ id: string }>("SELECT id FROM broadcasts WHERE sender_id = ?", [
+    home.senderId,
+  ]);
   const rows: Record<string, Record<string, string | number>> = {
     lanes: { name: "mx.example.net", state: "{}", version: 1, changed_by: "ins_1", changed_at: 1 },
     notices: {
@@ -194,6 +197,7 @@ async function makeRows({ service, home }: World): Promise<void> {
       status: "done",
       created_at: 1,
     },
+    broadcast_figures: { broadcast_id: letter?.id ?? "", hour: 1, delivered: 1 },
     stats_providers: { sender_id: home.senderId, day: 1, provider: "google", delivered: 1 },
   };
   await insertRows(db, rows);

@@ -37,6 +37,7 @@ export async function recounted(db: Db, senderId: string): Promise<{ counters: H
       octets("suppressions", 512, ["note"]),
       octets("thread_notes", 512, ["text"]),
       octets("drafts", 512, ["item"]),
+      octets("broadcast_bodies", 1024, ["html", "text"]),
       octets("webhooks", 512, ["url", "event_types"]),
       octets("inboxes", 512, ["display_name"]),
       octets("domains", 4096, []),
