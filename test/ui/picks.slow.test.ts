@@ -206,6 +206,19 @@ browserTest(
       addresses: { cc: [{ email: "bea@one.test" }] },
     });
     expect(messages.at(-1).text).toStartWith("Third try\n\n-- \nMia, Acme\n\nOn ");
+    // Both what was done last and the send before it can be undone.
+    await ui.page.keyboard.press("e");
+    await see("Archived.");
+    await ui.page.keyboard.press("z");
+    await ui.page.getByText("Archived.").waitFor({ state: "detached" });
+    await ui.page.keyboard.press("z");
+    await ui.page.getByText("Leaves in 10 seconds").waitFor({ state: "detached" });
+    const after = (await ui.service.call("GET", `/v1/threads/${threadId}`)).body;
+    expect(after).toMatchObject({ archived: false });
+    expect(after.messages.at(-1)).toMatchObject({
+      status: "failed",
+      recipients: [{ reason: "canceled" }, {}],
+    });
     await other.context.close();
   },
 );

@@ -40,7 +40,7 @@ const THREADS: readonly Shortcut[] = [
 export function Help({ onClose }: { onClose: () => void }) {
   const enabled = useSignal(singleKeys.value);
   return (
-    <Dialog title="Keyboard" onClose={onClose}>
+    <Dialog title="Keyboard" size="wide" onClose={onClose}>
       <div class="dialog-body">
         <div class="shortcuts">
           <Shortcuts title="Everywhere" shortcuts={GENERAL} />

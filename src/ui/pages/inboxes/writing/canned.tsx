@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "preact/hooks";
 import { get, post } from "../../../api/client.ts";
 import { useResource } from "../../../api/resource.ts";
 import type { Page, Rendered, Template } from "../../../api/types.ts";
@@ -52,6 +53,14 @@ export function Canned({ draft, onInserted }: { draft: ReplyDraft; onInserted: (
       draft.write({ text: written.trimEnd(), templateId: "", data: "{}" });
       onInserted();
     });
+  const box = useRef<HTMLElement>(null);
+  // A template without variables is only text. Else the first empty field is next.
+  const variables = found?.variables.length ?? null;
+  useEffect(() => {
+    if (variables === 0) void insert();
+    const fields = [...(box.current?.querySelectorAll<HTMLInputElement>("input") ?? [])];
+    (fields.find(({ value }) => value === "") ?? fields[0])?.focus();
+  }, [variables]);
   const onKeyDown = (event: KeyboardEvent) => {
     // Enter in a field would send it.
     if (event.key !== "Enter" || !(event.target instanceof HTMLInputElement)) return;
@@ -59,7 +68,7 @@ export function Canned({ draft, onInserted }: { draft: ReplyDraft; onInserted: (
     void insert();
   };
   return (
-    <section class="canned" aria-label="Canned reply" onKeyDown={onKeyDown}>
+    <section class="canned" aria-label="Canned reply" ref={box} onKeyDown={onKeyDown}>
       <p class="strong">{found?.name}</p>
       <TemplateData key={templateId} templateId={templateId} data={fieldOf(draft, "data")} />
       <Problem error={task.error.value} />
