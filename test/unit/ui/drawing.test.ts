@@ -77,10 +77,10 @@ describe("a page that the server draws", () => {
   test("a page that the server draws shows the project that the browser has chosen, and its answers alone", async () => {
     const cookie = "other=1; postrider.project=acc_1%20two";
     const chosen = await draw(sheet({ cookie, project: "two", answers: listOf("Of two") }));
-    expect(chosen.html).toContain('<option selected value="two">');
+    expect(chosen.html).toContain('<option selected value="two" dir="auto">');
     expect(chosen.html).toContain("Of two");
     const foreign = await draw(sheet({ cookie: "postrider.project=acc_2%20two" }));
-    expect(foreign.html).toContain('<option selected value="one">');
+    expect(foreign.html).toContain('<option selected value="one" dir="auto">');
   });
 
   test("a page that the server draws is not drawn if the browser has chosen a project that is not listed", async () => {
@@ -116,7 +116,7 @@ describe("a page that the server draws", () => {
       const other = project === "one" ? "two" : "one";
       expect(`${html}${JSON.stringify(values)}`).not.toContain(`Mail of ${other}`);
       expect(html).toContain(`Mail of ${project}`);
-      expect(html).toContain(`<option selected value="${project}">`);
+      expect(html).toContain(`<option selected value="${project}" dir="auto">`);
       expect(html).toContain(`<option selected value="${project === "one" ? "dark" : "light"}">`);
     }
   });
