@@ -168,7 +168,7 @@ describe("the page itself", () => {
       ["/templates", "Drawn template", "pages /v1/templates"],
       [`/templates/${template.id}`, "Drawn template", `template ${template.id}`],
       ["/contacts", "drawn-contact@example.com", "pages /v1/contacts"],
-      [`/contacts/${contact.id}`, "<h2>drawn-contact@example.com</h2>", `contact ${contact.id}`],
+      [`/contacts/${contact.id}`, ">drawn-contact@example.com</h2>", `contact ${contact.id}`],
       ["/suppressions", "drawn-suppression@example.com", "pages /v1/suppressions"],
       ["/webhooks", "drawn.example/hook", "pages /v1/webhooks"],
       [`/webhooks/${webhook.id}`, ">https://drawn.example/hook</h2>", `webhook ${webhook.id}`],

@@ -2,6 +2,7 @@ import { patch } from "../../api/client.ts";
 import type { Thread, ThreadChanges } from "../../api/types.ts";
 import { readChanges } from "../../state/unread.ts";
 import { offerUndo } from "../../state/undo.ts";
+import { labelChanges } from "./mailbox.ts";
 
 /** A change that a person makes to threads. */
 export interface ThreadEdit {
@@ -70,6 +71,7 @@ export function inverseOf(thread: Thread, changes: ThreadChanges): ThreadChanges
 export async function changeThread({ id }: Pick<Thread, "id">, changes: ThreadChanges): Promise<Thread> {
   const changed = await patch<Thread>(`/v1/threads/${encodeURIComponent(id)}`, changes);
   readChanges.value++;
+  if (changes.labels !== undefined) labelChanges.value++;
   return changed;
 }
 

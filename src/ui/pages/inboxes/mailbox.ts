@@ -1,14 +1,17 @@
+import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get } from "../../api/client.ts";
 import { type Resource, useResource } from "../../api/resource.ts";
 import type { Labelling } from "../../api/types.ts";
 import { me } from "../../state/session.ts";
-import { readChanges } from "../../state/unread.ts";
+
+/** Counts the changes of labels that this tab has made. */
+export const labelChanges = signal(0);
 
 /** The labels in use, and the members whom threads can be assigned to. */
 export function useMailbox(): Resource<Labelling> {
   const mailbox = useResource("mailbox", () => get<Labelling>("/v1/mailbox"));
-  const changed = readChanges.value;
+  const changed = labelChanges.value;
   useEffect(() => {
     if (changed > 0) mailbox.reload();
   }, [changed]);
