@@ -4,7 +4,7 @@ import Database from "libsql";
 import { systemClock } from "../../src/clock.ts";
 import { type Db, type DbOptions, openDb } from "../../src/store/engine/client.ts";
 import { migrate } from "../../src/store/engine/migrate.ts";
-import { newFolder, removeFolder } from "./folder.ts";
+import { newDataFolder, removeFolder } from "./folder.ts";
 import { type Primary, startPrimary } from "./hrana-server.ts";
 import { shareOf } from "./share.ts";
 import { type Sqld, type SqldOptions, startSqld } from "./sqld.ts";
@@ -166,7 +166,7 @@ async function openedAtPrimary(content: Uint8Array | null): Promise<string> {
 let migrated: Promise<Uint8Array> | null = null;
 
 async function makeMigrated(): Promise<Uint8Array> {
-  const folder = newFolder("schema");
+  const folder = newDataFolder("schema");
   const path = join(folder, "schema.db");
   const db = await openDb(systemClock, { url: `file:${path}`, authToken: null, syncUrl: null });
   await migrate(db, MIGRATED_AT);
@@ -190,7 +190,7 @@ function settingsOf({ url, authToken, syncUrl }: DbOptions): Record<string, stri
 
 /** A database of the engine chosen, with the whole schema and nothing in it. */
 export async function testDatabase(engine: EngineName = chosen): Promise<TestDatabase> {
-  const folder = newFolder("test");
+  const folder = newDataFolder("test");
   const { own: options, other, stop } = await databaseWithSchema(folder, engine);
   const db = await openDb(systemClock, options);
   await migrate(db, MIGRATED_AT);

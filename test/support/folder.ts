@@ -1,15 +1,35 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const made = new Set<string>();
+
+/** Memory that Linux offers as a folder, and its `statfs` type. */
+const [MEMORY, TMPFS] = ["/dev/shm", 0x01021994];
+/** Free bytes from which it takes the databases of a run. Docker gives a container 64 MB unless it is told otherwise. */
+const ROOM = 2 ** 31;
+const dataRoot = hasRoom() ? MEMORY : tmpdir();
+
+function hasRoom(): boolean {
+  if (!existsSync(MEMORY)) return false;
+  const { type, bavail, bsize } = statfsSync(MEMORY);
+  return type === TMPFS && bavail * bsize >= ROOM;
+}
 
 /**
  * Makes a new folder whose name tells its purpose. `removeFolder` deletes it. The preload deletes what is left
  * after the tests of a file; if no tests run, the end of the process does.
  */
 export function newFolder(purpose: string): string {
-  const folder = lastingFolder(purpose);
+  return removedLater(lastingFolder(purpose));
+}
+
+/** Makes a new folder as `newFolder` does, for a database: in memory if there is room, because each commit waits for the disk. */
+export function newDataFolder(purpose: string): string {
+  return removedLater(lastingDataFolder(purpose));
+}
+
+function removedLater(folder: string): string {
   if (made.size === 0) process.once("exit", removeFolders);
   made.add(folder);
   return folder;
@@ -18,6 +38,11 @@ export function newFolder(purpose: string): string {
 /** Makes a new folder that outlives the tests of a file. The caller removes it. */
 export function lastingFolder(purpose: string): string {
   return mkdtempSync(join(tmpdir(), `postrider-${purpose}-`));
+}
+
+/** Makes a new folder for a database that outlives the tests of a file. The caller removes it. */
+export function lastingDataFolder(purpose: string): string {
+  return mkdtempSync(join(dataRoot, `postrider-${purpose}-`));
 }
 
 /** Removes a folder with its content. Does nothing if the folder is gone. */

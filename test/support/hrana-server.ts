@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { lastingFolder, removeFolder } from "./folder.ts";
+import { lastingDataFolder, removeFolder } from "./folder.ts";
 import type { Order, Report, ServerSettings, Trouble } from "./hrana-server-main.ts";
 import { freePort } from "./redis.ts";
 
@@ -33,7 +33,7 @@ const STREAM_IDLE_MS = 10_000;
 /** Starts a primary on an empty file. */
 export async function startPrimary(given: Partial<ServerSettings> = {}): Promise<Primary> {
   // Many files share it for their databases, so its process ends with ours.
-  const folder = lastingFolder("primary");
+  const folder = lastingDataFolder("primary");
   const settings: ServerSettings = {
     folder,
     port: freePort(),

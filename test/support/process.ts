@@ -1,5 +1,5 @@
 import { databaseWithSchema, type EmptyDatabase } from "./database.ts";
-import { newFolder, removeFolder } from "./folder.ts";
+import { newDataFolder, removeFolder } from "./folder.ts";
 import { freePort } from "./redis.ts";
 import { type RoleProcess, startRole } from "./role-process.ts";
 
@@ -29,7 +29,7 @@ const READY_POLL_MS = 20;
 
 /** A process that is not started yet. `env` overrides settings fit for a test. */
 export function serviceProcess(env: Record<string, string>): ServiceProcess {
-  const folder = newFolder("process");
+  const folder = newDataFolder("process");
   const [port, smtpPort] = [freePort(), freePort()];
   const url = `http://127.0.0.1:${port}`;
   const own = { PORT: String(port), SMTP_PORT: String(smtpPort), DATA_DIR: folder, ROOT_API_KEY };

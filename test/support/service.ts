@@ -4,7 +4,7 @@ import { loadConfig } from "../../src/config.ts";
 import type { Clock } from "../../src/core/time/clock.ts";
 import { databaseWithSchema } from "./database.ts";
 import { publish, startDns, type TestDns } from "./dns.ts";
-import { newFolder, removeFolder } from "./folder.ts";
+import { newDataFolder, removeFolder } from "./folder.ts";
 import { recurringRsaKey } from "./rsa-keys.ts";
 
 /** A parsed answer of the API. */
@@ -66,7 +66,7 @@ export async function startService(
   clock: Clock = systemClock,
   around: Partial<Surroundings> = {},
 ): Promise<TestService> {
-  const folder = newFolder("service");
+  const folder = newDataFolder("service");
   const dns = await startDns();
   const database = env.DATABASE_URL === undefined ? await databaseWithSchema(folder) : null;
   const settings = {
