@@ -3,8 +3,7 @@ import { DAY_MS } from "../../src/core/time/units.ts";
 import { MAX_FAILURES, dueEffects } from "../../src/store/rules/rule-effects.ts";
 import { deliveredRecord, type Letter } from "../support/mail-in.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
-import { until } from "../support/poll.ts";
-import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
+import { type ShiftedClock, shiftedClock, turnUntil } from "../support/shifted-clock.ts";
 
 const BOX = "box@in.test";
 let service: TestService;
@@ -42,7 +41,7 @@ async function newRule(then: Record<string, unknown> = { replyTemplateId: templa
 const received = (letter: Partial<Letter> = {}) => deliveredRecord(service, { to: BOX, ...letter });
 /** Sends the replies that are due, and returns the messages of a received one's conversation. */
 async function conversation({ threadId }: { threadId: string }) {
-  await until(async () => (await dueEffects(service.app.db, clock.now(), 1)).length === 0);
+  await turnUntil(clock, async () => (await dueEffects(service.app.db, clock.now(), 1)).length === 0);
   return (await call("GET", `/v1/threads/${threadId}`)).body.messages;
 }
 
