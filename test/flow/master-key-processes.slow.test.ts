@@ -6,7 +6,7 @@ import { hurried } from "../support/hurried-clock.ts";
 import { callRole, type RoleProcess, startRole } from "../support/role-process.ts";
 import { postrider } from "./command-program.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(240_000);
 
 const OLD = "o".repeat(40);
 const NEW = "n".repeat(40);
