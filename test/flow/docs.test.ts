@@ -76,6 +76,8 @@ async function newReader(): Promise<Reader> {
     SERVICE_DOMAIN: "postrider.localhost",
     SUBMISSION_PORT: "0",
     SUBMISSION_HOST: "127.0.0.1",
+    // As a first start without settings, which captures mail from any domain.
+    CAPTURE_STRICT: "0",
   });
   running.push(service);
   return { service, folder: newFolder("docs"), ids: new Map() };
