@@ -185,6 +185,7 @@ describe("a thread", () => {
       subject: "Help",
       preview: "A question",
       participants: ["ada@client.test"],
+      participantNames: { "ada@client.test": "Ada" },
       messageCount: 1,
       hasAttachments: false,
       lastMessageId: record.id,
