@@ -1,7 +1,7 @@
 /**
  * Measures how long 200 rules take for each message of a folder: `bun bench/rules.ts FOLDER`. They run on the thread that takes all
- * mail. The time of a message is the best of several batches, because others may use the machine. Beside it is the time that reading
- * its header takes.
+ * mail. The time of a message is the best of several batches, because others may use the machine. The next row is
+ * the time that reading its header takes.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ const RUNS = 20;
 const WARM_MESSAGES = 100;
 const NANOS_PER_MICRO = 1000;
 
-/** Conditions as people write them. Few messages meet one, so that nearly all are asked. */
+/** Conditions as people write them. Few messages meet one, so nearly all count. */
 const KINDS: readonly ((nth: number) => RuleWhen)[] = [
   (nth) => ({ from: `*@customer${nth}.example` }),
   (nth) => ({ subject: `order ${nth}` }),

@@ -153,6 +153,18 @@ describe("the page of rules", () => {
     await see("Because there is a header field List-Id.");
   });
 
+  browserTest("asks the owner of an address whether rules may forward there", async () => {
+    await go("/rules?forward=1");
+    await see("No address was asked yet.");
+    await fill("Address", "boss@elsewhere.test");
+    await inDialog("Ask the owner");
+    await see("Waits");
+    const { data } = (await ask("GET", "/v1/forward-addresses")).body;
+    expect(data).toMatchObject([{ email: "boss@elsewhere.test", status: "pending" }]);
+    await press("Remove boss@elsewhere.test");
+    await see("No address was asked yet.");
+  });
+
   browserTest("says why a rule turned itself off", async () => {
     const { body } = await rule("Away", { markRead: true });
     const { db } = ui.service.app;
@@ -163,7 +175,7 @@ describe("the page of rules", () => {
       raiseNotice({ ...about, id: newId("ntc", 1), subject: "Away", detail: "The template is gone." }),
     ]);
     await go("/rules");
-    await see("It was turned off because what it does failed 50 times in a row.");
+    await see("It was turned off because what it does kept failing.");
     await see("The template is gone.");
     await ui.page.getByRole("switch", { name: "Rule Away" }).click();
     await ui.page.getByText("The template is gone.").waitFor({ state: "detached" });

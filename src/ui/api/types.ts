@@ -33,6 +33,7 @@ export type Inbox = Schemas["Inbox"];
 export type ListedSender = Schemas["ListedSender"];
 export type Rule = Schemas["Rule"];
 export type RuleTrial = Schemas["RuleTrial"];
+export type ForwardAddress = Schemas["ForwardAddress"];
 export type Stats = Schemas["Stats"];
 export type Figures = Stats["totals"];
 export type Health = Schemas["Health"];

@@ -21,7 +21,7 @@ export const PLACES: readonly [operation: string, text: string, href: string | n
   ["POST /v1/domains/:id/verify", "Domains › Verify", "/domains/:id"],
   ["POST /v1/domains/:id/rotate-dkim", "Domains › Rotate DKIM", "/domains/:id?rotate=1"],
   ["PATCH /v1/domains/:id/receiving", "Domains › Receiving", "/domains/:id"],
-  ["POST /v1/forward-addresses", "Rules", "/rules"],
+  ["POST /v1/forward-addresses", "Rules › Forward addresses", "/rules?forward=1"],
   ["POST /v1/routes", "Routes › Create route", "/routes?create=1"],
   ["PATCH /v1/routes/:id", "Routes › Edit", "/routes/:id"],
   ["GET /v1/lanes", "Home › Providers", "/"],

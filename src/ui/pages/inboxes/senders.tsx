@@ -1,12 +1,11 @@
 import { useSignal } from "@preact/signals";
-import { patch, post, remove } from "../../api/client.ts";
+import { patch, post } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import type { Inbox, ListedSender } from "../../api/types.ts";
+import { Entries } from "../../components/records/entries.tsx";
 import { Dot } from "../../components/status.tsx";
 import { Dialog } from "../../controls/dialog.tsx";
 import { Form, SelectField, TextField } from "../../controls/form.tsx";
-import { Icon } from "../../controls/icon.tsx";
-import { Problem } from "../../controls/problem.tsx";
 import { useTask } from "../../controls/task.ts";
 import { can } from "../../state/session.ts";
 import { AcceptField } from "./accept.tsx";
@@ -68,59 +67,21 @@ function Accept({ inbox, onChanged }: Pick<SendersProps, "onChanged"> & { inbox:
 /** The allowed and blocked senders of one inbox, or of the project. */
 function SenderLists({ title, path }: { title: string; path: string }) {
   const pages = usePages<ListedSender>(path, {}, ({ id }) => id);
-  const task = useTask();
-  const rows = pages.rows.value;
-  const take = (listed: ListedSender) =>
-    task.run(async () => {
-      await remove(`${path}/${encodeURIComponent(listed.id)}`);
-      pages.drop(listed);
-    });
   return (
     <section class="detail-part form" aria-label={title}>
       <h3>{title}</h3>
-      <Problem error={pages.error.value} onRetry={pages.refresh} />
-      <Problem error={task.error.value} />
-      {rows.length > 0 ? (
-        <dl class="record-values">
-          {rows.map((listed) => (
-            <Entry key={listed.id} listed={listed} onRemove={() => void take(listed)} />
-          ))}
-        </dl>
-      ) : pages.done.value ? (
-        <p class="quiet">No sender is listed.</p>
-      ) : null}
-      {pages.done.value || !pages.ready.value ? null : (
-        <button type="button" class="button small" disabled={pages.loading.value} onClick={pages.more}>
-          Show older entries
-        </button>
-      )}
+      <Entries
+        pages={pages}
+        path={path}
+        nameOf={({ pattern }) => pattern}
+        state={({ list }) =>
+          list === "allow" ? <Dot tone="good" word="Allowed" /> : <Dot tone="bad" word="Blocked" />
+        }
+        empty="No sender is listed."
+        changes={can("inboxes:write")}
+      />
       {can("inboxes:write") ? <AddSender path={path} onAdded={pages.refresh} /> : null}
     </section>
-  );
-}
-
-function Entry({ listed: { pattern, list }, onRemove }: { listed: ListedSender; onRemove: () => void }) {
-  const isAllowed = list === "allow";
-  return (
-    <div>
-      <dt>
-        <Dot tone={isAllowed ? "good" : "bad"} word={isAllowed ? "Allowed" : "Blocked"} />
-      </dt>
-      <dd>
-        <code>{pattern}</code>
-        {can("inboxes:write") ? (
-          <button
-            type="button"
-            class="button bare"
-            aria-label={`Remove ${pattern}`}
-            title="Remove"
-            onClick={onRemove}
-          >
-            <Icon name="cross" />
-          </button>
-        ) : null}
-      </dd>
-    </div>
   );
 }
 

@@ -17,6 +17,7 @@ import { curlText } from "../../words/code.ts";
 import { ruleText } from "../../words/rules.ts";
 import { namesOf, readRules, useNamed, useRules } from "./data.ts";
 import { RuleForm } from "./form.tsx";
+import { ForwardAddresses } from "./forward.tsx";
 import { movedPositions } from "./order.ts";
 import { TryRules } from "./try.tsx";
 
@@ -70,32 +71,31 @@ export function RulesPage() {
         <p class="hidden" role="status">
           {moved.value}
         </p>
+        <p class="quiet">
+          Each message meets these rules as it arrives, from the first to the last. All that match act on it.
+          They forward only to <a href={urlWith({ forward: "1" })}>forward addresses</a>, whose owners have
+          agreed.
+        </p>
         {rules.value.value === null ? null : list.length === 0 ? (
           <NoRules />
         ) : (
-          <>
-            <p class="quiet">
-              Each message meets these rules as it arrives, from the first to the last. All that match act on
-              it.
-            </p>
-            <ol class="records">
-              {list.map((rule, at) => (
-                <RuleItem
-                  key={rule.id}
-                  rule={rule}
-                  at={at}
-                  count={list.length}
-                  task={task}
-                  onTurn={() => change(() => patch<Rule>(pathOf(rule.id), { enabled: !rule.enabled }))}
-                  onMove={(to) => move(at, to)}
-                  onDelete={async () => {
-                    await remove(pathOf(rule.id));
-                    rules.reload();
-                  }}
-                />
-              ))}
-            </ol>
-          </>
+          <ol class="records">
+            {list.map((rule, at) => (
+              <RuleItem
+                key={rule.id}
+                rule={rule}
+                at={at}
+                count={list.length}
+                task={task}
+                onTurn={() => change(() => patch<Rule>(pathOf(rule.id), { enabled: !rule.enabled }))}
+                onMove={(to) => move(at, to)}
+                onDelete={async () => {
+                  await remove(pathOf(rule.id));
+                  rules.reload();
+                }}
+              />
+            ))}
+          </ol>
         )}
       </div>
       {opensForm(SCOPE) ? (
@@ -104,6 +104,7 @@ export function RulesPage() {
       {edited !== undefined && opensForm(SCOPE, "edit") ? (
         <RuleForm key={edited.id} rule={edited} onClose={closes("edit")} onSaved={saved(closes("edit"))} />
       ) : null}
+      {query.value.has("forward") ? <ForwardAddresses onClose={closes("forward")} /> : null}
       {tried !== null && can("emails:read") ? (
         <TryRules rules={list} messageId={tried === "1" ? null : tried} onClose={closes("try")} />
       ) : null}
@@ -162,7 +163,7 @@ function RuleItem({ rule, at, count, task, onTurn, onMove, onDelete }: ItemProps
       {inbox === null ? null : <p class="quiet">Only mail to {inbox}.</p>}
       {disabledReason === null ? null : (
         <p class="record-trouble" role="status">
-          It was turned off because what it does failed 50 times in a row. The last time: {disabledReason}
+          It was turned off because what it does kept failing. The last time: {disabledReason}
         </p>
       )}
     </li>
