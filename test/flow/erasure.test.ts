@@ -5,7 +5,7 @@ import Database from "libsql";
 import { HOUR_MS } from "../../src/core/time/units.ts";
 import { MOVED_AFTER_MS } from "../../src/flows/sweep/offload.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
-import { deliver } from "../support/mail-in.ts";
+import { deliver, delivered } from "../support/mail-in.ts";
 import { until } from "../support/poll.ts";
 import { S3_BUCKET, S3_KEYS, type S3Server, startS3 } from "../support/s3-server.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
@@ -346,6 +346,22 @@ describe("erasing an address", () => {
     expect((await done(await erase("ann@b.example"))).messages).toBe(1);
     const statuses = await Promise.all(ids.map(async (id) => (await get(`/v1/emails/${id}`)).status));
     expect(statuses).toEqual([404, 200, 200]);
+  });
+
+  test("takes the address out of rules that forward to it, and deletes what they have forwarded there", async () => {
+    const email = "fay@person.example";
+    await post("/v1/forward-addresses", { email });
+    await service.app.db.write([{ sql: "UPDATE forward_addresses SET confirmed_at = 1", args: [] }]);
+    const rule = (await post("/v1/rules", { name: "On", when: {}, then: { forwardTo: email } })).body;
+    const id = await delivered(service, { to: "support@in.test", body: "for fay" });
+    const forward = async () => (await get(`/v1/emails/${id}`)).body.forwarded[0];
+    await until(async () => (await forward()).status === "delivered");
+    const { emailId } = await forward();
+    await done(await erase(email));
+    expect(await forward()).toMatchObject({ to: null, status: "deleted" });
+    expect((await get(`/v1/emails/${emailId}`)).status).toBe(404);
+    expect((await get(`/v1/rules/${rule.id}`)).body.then).toEqual({});
+    expect((await get("/v1/forward-addresses")).body.data).toEqual([]);
   });
 
   test("an export has the text of messages and nothing of other addresses", async () => {
