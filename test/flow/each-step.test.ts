@@ -40,6 +40,10 @@ beforeAll(async () => {
   service = await startService(settings, clock);
   [inboxId = ""] = await receivingInboxes(service, "in.test", ["desk@in.test"]);
   webhookId = (await post("/v1/webhooks", { url: sink.url, eventTypes: ["*"] })).body.id;
+  const forwardTo = "team@far.test";
+  await post("/v1/forward-addresses", { email: forwardTo });
+  await service.app.db.write([{ sql: "UPDATE forward_addresses SET confirmed_at = 1", args: [] }]);
+  await post("/v1/rules", { name: "On", when: { header: { name: "X-On" } }, then: { forwardTo } });
   // Starts the thread that reads mail, which takes real time.
   expect(await letter(["Subject: First"])).toMatchObject({ ok: true });
 });
@@ -97,8 +101,8 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     const { body } = await post("/v1/emails", item([`${unique()}@out.test`], { scheduledAt }));
     return posting(`/v1/emails/${body.id}/cancel`);
   },
-  async "a mail in, and again"() {
-    const headers = [`Message-ID: <${unique()}@client.test>`, "Subject: Hi"];
+  async "a mail in that a rule forwards, and again"() {
+    const headers = [`Message-ID: <${unique()}@client.test>`, "Subject: Hi", "X-On: 1"];
     return () => letter(headers);
   },
   async "a reply"() {
@@ -131,6 +135,7 @@ const FIGURES = `
   UNION ALL SELECT 'received', sum(received_count) FROM inboxes
   UNION ALL SELECT 'suppression ' || reason, count(*) FROM suppressions GROUP BY 1
   UNION ALL SELECT 'template', count(*) FROM templates
+  UNION ALL SELECT 'effect ' || (email_id IS NOT NULL) || (due_at IS NULL), count(*) FROM rule_effects GROUP BY 1
   UNION ALL SELECT 'draft', count(*) FROM drafts
   UNION ALL SELECT 'answer', count(*) FROM idempotency
   UNION ALL SELECT 'used', sum(recipients) FROM usage

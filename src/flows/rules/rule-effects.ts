@@ -1,7 +1,7 @@
 import { AppError, type ErrorCode } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { UNBOUND } from "../../core/key-bounds.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
+import { DAY_MS, HOUR_MS, SECOND_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { getMessage } from "../../store/messages/messages.ts";
@@ -22,7 +22,7 @@ import { forwardMessage } from "./forward.ts";
 /** Effects that are carried out in one turn. */
 export const EFFECTS_PER_TURN = 100;
 /** Pause before an effect is tried again that the service could not carry out, milliseconds. */
-const RETRY_MS = MINUTE_MS;
+const RETRY_MS = 10 * SECOND_MS;
 /** Pause before a forward is tried again for which the project has no room today, milliseconds. */
 const NO_ROOM_MS = HOUR_MS;
 /** Age at which an effect is given up, milliseconds. The daily quota begins again before that. */
