@@ -188,6 +188,14 @@ async function makeRows({ service, home }: World): Promise<void> {
       mails: 1,
       created_at: 1,
     },
+    rule_effects: {
+      message_id: home.receivedId,
+      ord: 1,
+      sender_id: home.senderId,
+      rule_id: "rul_1",
+      reason: "loop",
+      created_at: 1,
+    },
     erased_unsubscriptions: { sender_id: home.senderId, address: "erased:ada" },
     complaints: { sender_id: home.senderId, email: "ada@example.com", day },
     erasures: {
