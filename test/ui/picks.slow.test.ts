@@ -114,6 +114,7 @@ browserTest(
     await page.waitForURL(/label=billing/);
     await keys("Escape", "j", "Enter");
     await page.waitForURL(/\/threads\//);
+    await page.locator(".detail h2", { hasText: "Work on me" }).waitFor();
     await keys("e");
     await see("No thread fits this view.");
     expect(await shown()).toMatchObject({ archived: true });
