@@ -3500,6 +3500,95 @@ export interface components {
              */
             routeIds?: string[];
         };
+        /** BroadcastCheck */
+        BroadcastCheck: {
+            wouldAccept: boolean;
+            error?: components["schemas"]["ItemError"];
+            /** @description Octets of the message, roughly. */
+            size: number;
+            /** @description True if Gmail would hide the end of the html. */
+            clipped: boolean;
+            findings: {
+                /** @enum {string} */
+                level: "error" | "warning" | "info";
+                code: string;
+                message: string;
+                fix: string;
+            }[];
+            /** @description Contacts that pass the filter of its segment now. */
+            contacts: number;
+            /** @description Values that the content shows and contacts lack. A variable with a `default` filter, in an `if`, or of a property with a fallback is left out. */
+            missing: {
+                /** @example contact.firstName */
+                variable: string;
+                /** @description Contacts without a value for it. */
+                contacts: number;
+            }[];
+        };
+        /** TestBroadcast */
+        TestBroadcast: {
+            to: string[];
+            contactId?: string | null;
+        };
+        /** TestedBroadcast */
+        TestedBroadcast: {
+            messages: {
+                id: string;
+                to: string;
+            }[];
+        };
+        /** SendBroadcast */
+        SendBroadcast: {
+            /** @description Send also if contacts lack values that the content shows. */
+            allowMissing?: boolean;
+        };
+        /** BroadcastRecipient */
+        BroadcastRecipient: {
+            /** @description Id of the message. */
+            id: string;
+            email: string;
+            /** @enum {string} */
+            status: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivered" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed";
+            reason: string | null;
+            /** @description Whether a person has opened it. */
+            opened: boolean;
+            /** @description Whether a person has clicked a link of it. */
+            clicked: boolean;
+            lastEventAt: string | null;
+        };
+        /**
+         * BroadcastRates
+         * @description From 0 to 1. Null: nothing to divide by.
+         */
+        BroadcastRates: {
+            delivered: number | null;
+            bounced: number | null;
+            complained: number | null;
+            opened: number | null;
+            clicked: number | null;
+            unsubscribed: number | null;
+        };
+        /** BroadcastResults */
+        BroadcastResults: {
+            rates: components["schemas"]["BroadcastRates"];
+            /** @description Oldest first, without intervals in which nothing happened; at most 1000. */
+            data: {
+                /**
+                 * Format: date-time
+                 * @description ISO 8601 time, UTC.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                at: string;
+                sent: number;
+                delivered: number;
+                bounced: number;
+                complained: number;
+                failed: number;
+                opened: number;
+                clicked: number;
+                unsubscribed: number;
+            }[];
+        };
         /** Suppression */
         Suppression: {
             id: string;
@@ -4627,6 +4716,13 @@ export type BroadcastProblem = components['schemas']['BroadcastProblem'];
 export type Broadcast = components['schemas']['Broadcast'];
 export type BroadcastSummary = components['schemas']['BroadcastSummary'];
 export type BroadcastChanges = components['schemas']['BroadcastChanges'];
+export type BroadcastCheck = components['schemas']['BroadcastCheck'];
+export type TestBroadcast = components['schemas']['TestBroadcast'];
+export type TestedBroadcast = components['schemas']['TestedBroadcast'];
+export type SendBroadcast = components['schemas']['SendBroadcast'];
+export type BroadcastRecipient = components['schemas']['BroadcastRecipient'];
+export type BroadcastRates = components['schemas']['BroadcastRates'];
+export type BroadcastResults = components['schemas']['BroadcastResults'];
 export type Suppression = components['schemas']['Suppression'];
 export type ImportRow = components['schemas']['ImportRow'];
 export type ImportPreview = components['schemas']['ImportPreview'];
@@ -8583,7 +8679,7 @@ export interface operations {
             };
         };
     };
-    sendBroadcast: {
+    checkBroadcast: {
         parameters: {
             query?: never;
             header?: never;
@@ -8598,10 +8694,64 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Check a broadcast without sending it */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["BroadcastCheck"];
+                };
+            };
+        };
+    };
+    testBroadcast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example bro_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestBroadcast"];
+            };
+        };
+        responses: {
+            /** @description Send a test of a broadcast */
+            202: {
+                content: {
+                    "application/json": components["schemas"]["TestedBroadcast"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    sendBroadcast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example bro_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SendBroadcast"];
+            };
+        };
+        responses: {
             /** @description Send a broadcast */
             200: {
                 content: {
-                    "application/json": components["schemas"]["Broadcast"];
+                    "application/json": components["schemas"]["Broadcast"] & components["schemas"]["MayWarn"];
                 };
             };
         };
@@ -8671,6 +8821,67 @@ export interface operations {
             200: {
                 content: {
                     "application/json": components["schemas"]["Broadcast"];
+                };
+            };
+        };
+    };
+    listBroadcastRecipients: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example bro_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the recipients of a broadcast, the last first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BroadcastRecipient"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    getBroadcastResults: {
+        parameters: {
+            query?: {
+                /** @description Default: `hour`. */
+                interval?: "hour" | "day";
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example bro_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the rates of a broadcast, and its figures over time */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["BroadcastResults"];
                 };
             };
         };

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { loadConfig } from "../../src/config.ts";
 import { HOUR_MS, SECOND_MS } from "../../src/core/time/units.ts";
+import { newId } from "../../src/core/ids.ts";
+import { UNBOUND } from "../../src/core/key-bounds.ts";
+import { checkBroadcast } from "../../src/flows/broadcasts/check.ts";
+import { MAX_TEST_ADDRESSES } from "../../src/flows/broadcasts/test-sends.ts";
+import { countEngagement } from "../../src/store/events/engagement.ts";
+import { getMessage } from "../../src/store/messages/messages.ts";
+import { findShownProject } from "../../src/store/projects/projects.ts";
 import { renderTemplate, templateVariables } from "../../src/core/templates/render.ts";
 import type { Sending } from "../../src/flows/accept/sending.ts";
 import { makeBroadcasts, MAX_DUE, MESSAGES_PER_STEP } from "../../src/flows/broadcasts/make-messages.ts";
@@ -50,6 +57,8 @@ beforeAll(async () => {
         volume: { ...config, quotas: config.quotas },
         serviceDomain: "post.example",
         publicUrl: "http://post.example",
+        trackingKey: new Uint8Array(32).fill(4),
+        unsubscribeKey: new Uint8Array(32).fill(5),
         capturesAnyFrom: true,
       } as unknown as Sending;
       return [
@@ -247,6 +256,146 @@ describe("a broadcast", () => {
   });
 });
 
+describe("a check", () => {
+  const check = async (id: string) => (await call("POST", `/v1/broadcasts/${id}/check`)).json;
+
+  test("a check counts the contacts, and those who lack a value that the content shows", async () => {
+    await made("/v1/contact-properties", { name: "city", type: "string" });
+    await made("/v1/contact-properties", { name: "tier", type: "string", fallback: "basic" });
+    await made("/v1/contacts", { email: "a@example.com", firstName: "Ana", properties: { city: "Rome" } });
+    await contacts(["b@example.com", "c@example.com"]);
+    const subject = 'Hi {{ contact.firstName }} {{ contact.lastName | default: "" }}';
+    const text =
+      "{{ contact.properties.city }} {{ contact.properties.tier }} {% if contact.lastName %}{{ contact.lastName }}{% endif %} {{ unsubscribeUrl }}";
+    const id = await letter({ subject, text });
+    const missing = [
+      { variable: "contact.firstName", contacts: 2 },
+      { variable: "contact.properties.city", contacts: 2 },
+    ];
+    expect(await check(id)).toMatchObject({ wouldAccept: false, contacts: 3, missing });
+    expect(await step(id, "send")).toMatchObject({
+      error: { type: "validation_error", param: "allowMissing" },
+    });
+    const sent = await call("POST", `/v1/broadcasts/${id}/send`, { allowMissing: true });
+    expect(sent.json).toMatchObject({ status: "sending" });
+  });
+
+  const refusals: [what: string, change: object, param: string][] = [
+    ["text without a link to unsubscribe", { text: "Hi" }, "text"],
+    ["html without one, though the text has it", { html: "<p>unsubscribe by reply</p>" }, "html"],
+    ["no content", { text: null }, "html"],
+  ];
+  test.each(refusals)(
+    "a broadcast with %s is neither accepted by a check nor sent",
+    async (_, change, param) => {
+      const id = await letter();
+      expect(await check(id)).toMatchObject({ wouldAccept: true, missing: [] });
+      await call("PATCH", `/v1/broadcasts/${id}`, change);
+      expect(await check(id)).toMatchObject({ wouldAccept: false, error: { param } });
+      expect(await step(id, "send")).toMatchObject({ error: { param } });
+    },
+  );
+
+  test("a broadcast whose topic was deleted, or from a domain that is not verified, is refused", async () => {
+    const id = await letter();
+    const strict = broadcastRoutesOf({ capturesAnyFrom: false });
+    expect(await strict(id)).toMatchObject({ error: { details: { code: "domain_not_verified" } } });
+    await call("DELETE", `/v1/topics/${topicId}`);
+    expect(await step(id, "send")).toMatchObject({ error: { param: "topicId" } });
+  });
+
+  test("a test shows the values of a contact, has no link that unsubscribes, and is no part of the results", async () => {
+    await made("/v1/contacts", { email: "a@example.com", firstName: "Ana" });
+    const second = await made("/v1/contacts", { email: "b@example.com", firstName: "Ben" });
+    const id = await letter({ subject: "Hi {{ contact.firstName }}" });
+    const to = ["me@one.test", "you@one.test"];
+    const first = await call("POST", `/v1/broadcasts/${id}/test`, { to });
+    expect(first.status).toBe(202);
+    expect(first.json.messages.map((message: { to: string }) => message.to)).toEqual(to);
+    const other = await call("POST", `/v1/broadcasts/${id}/test`, { to: [to[0]], contactId: second.id });
+    const subjectOf = async (message: string) =>
+      (await getMessage(api.db, senderId, message)) ?? { subject: "", unsubscribeLink: true, templateId: "" };
+    expect(await subjectOf(first.json.messages[0].id)).toMatchObject({
+      subject: "[Test] Hi Ana",
+      unsubscribeLink: false,
+      templateId: null,
+    });
+    expect(await subjectOf(other.json.messages[0].id)).toMatchObject({ subject: "[Test] Hi Ben" });
+    expect(await messages(id)).toEqual([]);
+    const eleven = Array.from({ length: MAX_TEST_ADDRESSES + 1 }, (_, at) => `t${at}@one.test`);
+    expect((await call("POST", `/v1/broadcasts/${id}/test`, { to: eleven })).status).toBe(422);
+  });
+});
+
+describe("results", () => {
+  test("results are rates and figures by hour, and each recipient is listed with its state", async () => {
+    await contacts(["a@example.com", "b@example.com", "c@example.com", "d@example.com"]);
+    const id = await letter();
+    expect((await call("GET", `/v1/broadcasts/${id}/results`)).json).toMatchObject({
+      rates: { delivered: null },
+      data: [],
+    });
+    await step(id, "send");
+    await turn();
+    const [a, b, c] = await messages(id);
+    const moved = (messageId: string | undefined, status: string) =>
+      api.db.write([
+        {
+          sql: "UPDATE recipients SET status = ?, due_at = NULL, attempts = 1, last_event_at = ? WHERE message_id = ?",
+          args: [status, api.clock.now(), messageId ?? ""],
+        },
+      ]);
+    const event = (messageId: string | undefined, type: string, machine: boolean) =>
+      api.db.write([
+        {
+          sql: `INSERT INTO events (message_id, id, sender_id, type, email, data, created_at)
+            SELECT message_id, ?, sender_id, ?, email, ?, ? FROM recipients WHERE message_id = ?`,
+          args: [
+            newId("evt", 1),
+            type,
+            JSON.stringify({ [type]: { machine } }),
+            api.clock.now(),
+            messageId ?? "",
+          ],
+        },
+        ...(machine ? [] : [countEngagement(messageId ?? "", 0, type === "open" ? "opens" : "clicks")]),
+      ]);
+    await moved(a?.id, "delivered");
+    await moved(b?.id, "delivered");
+    api.clock.advance(HOUR_MS);
+    await moved(c?.id, "bounced");
+    await event(a?.id, "open", false);
+    await event(a?.id, "open", false);
+    await event(b?.id, "open", true);
+    const results = await call("GET", `/v1/broadcasts/${id}/results`);
+    expect(results.json.rates).toEqual({
+      delivered: 0.5,
+      bounced: 0.25,
+      complained: 0,
+      opened: 0.5,
+      clicked: 0,
+      unsubscribed: 0,
+    });
+    expect(results.json.data).toMatchObject([
+      { delivered: 2, opened: 0 },
+      { delivered: 0, bounced: 1, opened: 1 },
+    ]);
+    const listed = await call("GET", `/v1/broadcasts/${id}/recipients?limit=2`);
+    expect(listed.json.data).toMatchObject([
+      { email: "d@example.com", status: "queued" },
+      { email: "c@example.com", status: "bounced" },
+    ]);
+    const rest = await call(
+      "GET",
+      `/v1/broadcasts/${id}/recipients?limit=2&cursor=${listed.json.nextCursor}`,
+    );
+    expect(rest.json.data).toMatchObject([
+      { email: "b@example.com", opened: false },
+      { email: "a@example.com", opened: true },
+    ]);
+  });
+});
+
 describe("pausing and canceling", () => {
   test("a paused broadcast holds its waiting messages, and they are due once it is resumed", async () => {
     await contacts(["a@example.com"]);
@@ -401,6 +550,16 @@ describe("a crash", () => {
     expect(await emailsOf(id)).toEqual(EMAILS);
   });
 });
+
+/** Returns a check of a broadcast by a service with other settings. */
+function broadcastRoutesOf(settings: Partial<Sending>) {
+  return async (id: string) => {
+    const project = await findShownProject(api.db, senderId);
+    if (project === null) throw new Error("no project");
+    const by = { keyId: null, bounds: UNBOUND };
+    return checkBroadcast({ ...deps, ...settings }, { project, by, now: api.clock.now() }, id);
+  };
+}
 
 /** The functions of a database, which a test replaces some of. */
 function bound(db: Db): Db {

@@ -89,6 +89,7 @@ describe("costly work", () => {
     keys: ["createDomain", "rotateDomainDkim"],
     lookups: ["getPolicyAdvice", "updateDomain", "verifyDomain"],
     content: [
+      "checkBroadcast",
       "checkEmail",
       "countSegment",
       "exportAddress",
@@ -96,7 +97,9 @@ describe("costly work", () => {
       "previewEmail",
       "previewTemplate",
       "renderTemplate",
+      "sendBroadcast",
       "simulateInbound",
+      "testBroadcast",
     ],
     uploads: ["importContacts", "importSuppressions"],
   };

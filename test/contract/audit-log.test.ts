@@ -18,6 +18,8 @@ const WITHOUT: Readonly<Record<string, string>> = {
   "POST /v1/emails/check": "writes nothing",
   "POST /v1/rules/try": "writes nothing",
   "POST /v1/segments/count": "writes nothing",
+  "POST /v1/broadcasts/{}/check": "writes nothing",
+  "POST /v1/broadcasts/{}/test": "as POST /v1/emails",
   "POST /v1/templates/preview": "writes nothing",
   "POST /v1/templates/{}/render": "writes nothing",
   "POST /v1/domains/{}/verify": "asks the DNS; what it finds changed is an entry, which flow/audit-log shows",

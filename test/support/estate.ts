@@ -331,7 +331,13 @@ function segmentBody({ tenant }: Making) {
 
 function broadcastBody({ tenant }: Making) {
   const from = `news@${tenant.domain}`;
-  return { name: `${tenant.name} letter`, topicId: tenant.topicId, from, subject: "Hi", text: "Hi" };
+  return {
+    name: `${tenant.name} letter`,
+    topicId: tenant.topicId,
+    from,
+    subject: "Hi",
+    text: "Hi {{ unsubscribeUrl }}",
+  };
 }
 
 function topicBody({ tenant }: Making) {
@@ -423,6 +429,8 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/segments/count": () => ({ filter: { field: "subscribed", op: "eq", value: true } }),
   "PATCH /v1/segments/{}": ({ tenant }) => ({ name: `${tenant.name} others` }),
   "POST /v1/broadcasts": broadcastBody,
+  "POST /v1/broadcasts/{}/send": () => ({ allowMissing: true }),
+  "POST /v1/broadcasts/{}/test": ({ tenant }) => ({ to: [`me@${tenant.domain}`] }),
   "PATCH /v1/broadcasts/{}": () => ({ subject: "Hello again" }),
   "POST /v1/contacts/batch": (making) => ({ contacts: [contactBody(making)] }),
   "PATCH /v1/contacts/{}": () => ({ firstName: "Ada", metadata: { plan: "pro" } }),

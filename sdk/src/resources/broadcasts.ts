@@ -39,8 +39,50 @@ export class Broadcasts {
   }
 
   /** Sends a draft, now or at its time. */
-  send(id: string, options?: RequestOptions): ApiPromise<Answer<"sendBroadcast">> {
-    return this.#api.json<"sendBroadcast">("POST", path`/v1/broadcasts/${id}/send`, { options });
+  send(
+    id: string,
+    body: Body<"sendBroadcast"> = {},
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"sendBroadcast">> {
+    return this.#api.json<"sendBroadcast">("POST", path`/v1/broadcasts/${id}/send`, { body, options });
+  }
+
+  /** Says whether a broadcast would be sent, and what its contacts lack. */
+  check(id: string, options?: RequestOptions): ApiPromise<Answer<"checkBroadcast">> {
+    return this.#api.json<"checkBroadcast">("POST", path`/v1/broadcasts/${id}/check`, { options });
+  }
+
+  /** Sends a test to some addresses. */
+  test(
+    id: string,
+    body: Body<"testBroadcast">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"testBroadcast">> {
+    return this.#api.json<"testBroadcast">("POST", path`/v1/broadcasts/${id}/test`, { body, options });
+  }
+
+  /** Lists the recipients of a broadcast with the states of their messages, the last first. */
+  recipients(
+    id: string,
+    query?: Query<"listBroadcastRecipients">,
+    options?: RequestOptions,
+  ): List<Item<"listBroadcastRecipients">> {
+    return this.#api.list<"listBroadcastRecipients">(path`/v1/broadcasts/${id}/recipients`, {
+      query,
+      options,
+    });
+  }
+
+  /** Returns the rates of a broadcast, and its figures over time. */
+  results(
+    id: string,
+    query?: Query<"getBroadcastResults">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"getBroadcastResults">> {
+    return this.#api.json<"getBroadcastResults">("GET", path`/v1/broadcasts/${id}/results`, {
+      query,
+      options,
+    });
   }
 
   /** Pauses a broadcast. */

@@ -16,7 +16,15 @@ export declare class Broadcasts {
     /** Deletes a broadcast. */
     delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteBroadcast">>;
     /** Sends a draft, now or at its time. */
-    send(id: string, options?: RequestOptions): ApiPromise<Answer<"sendBroadcast">>;
+    send(id: string, body?: Body<"sendBroadcast">, options?: RequestOptions): ApiPromise<Answer<"sendBroadcast">>;
+    /** Says whether a broadcast would be sent, and what its contacts lack. */
+    check(id: string, options?: RequestOptions): ApiPromise<Answer<"checkBroadcast">>;
+    /** Sends a test to some addresses. */
+    test(id: string, body: Body<"testBroadcast">, options?: RequestOptions): ApiPromise<Answer<"testBroadcast">>;
+    /** Lists the recipients of a broadcast with the states of their messages, the last first. */
+    recipients(id: string, query?: Query<"listBroadcastRecipients">, options?: RequestOptions): List<Item<"listBroadcastRecipients">>;
+    /** Returns the rates of a broadcast, and its figures over time. */
+    results(id: string, query?: Query<"getBroadcastResults">, options?: RequestOptions): ApiPromise<Answer<"getBroadcastResults">>;
     /** Pauses a broadcast. */
     pause(id: string, options?: RequestOptions): ApiPromise<Answer<"pauseBroadcast">>;
     /** Resumes a paused broadcast. */

@@ -72,3 +72,34 @@ function picked(
     }),
   );
 }
+
+/** The fields of a contact that always have a value. */
+const PRESENT = "email";
+
+/**
+ * Returns the used fields of a contact, without `contact.`, that leave a gap where a contact lacks them. Those with a `default` filter or in
+ * an `if` do not. When in doubt, a field is among them.
+ * @param source the parts of the content together
+ * @param filled names of properties that have a fallback
+ */
+export function unguardedPaths(
+  source: string,
+  variables: readonly string[],
+  filled: readonly string[],
+): string[] {
+  const outputs = [...source.matchAll(/\{\{([^{}]*)\}\}/g)].map(([, code = ""]) => code);
+  const conditions = [...source.matchAll(/\{%-?\s*(?:els)?(?:if|unless|case)\b([^%]*)%\}/g)].map(
+    ([, code = ""]) => code,
+  );
+  const { fields, properties } = usedFields(variables);
+  const paths = [...fields, ...(properties ?? []).map((name) => `properties.${name}`)];
+  const names = (code: string, path: string) =>
+    new RegExp(`\\bcontact\\.${path.replace(".", "\\.")}\\b`).test(code);
+  return paths.filter(
+    (path) =>
+      path !== PRESENT &&
+      !filled.some((name) => path === `properties.${name}`) &&
+      !conditions.some((code) => names(code, path)) &&
+      outputs.some((code) => names(code, path) && !/\|\s*default\b/.test(code)),
+  );
+}

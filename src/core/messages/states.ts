@@ -1,5 +1,5 @@
 /** States of one recipient of an outbound message. */
-const RECIPIENT_STATUSES = [
+export const RECIPIENT_STATUSES = [
   "accepted",
   "queued",
   "sending",

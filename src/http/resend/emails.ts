@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { mailboxText } from "../../core/addresses.ts";
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { AppError, notFound } from "../../core/errors.ts";
-import { type MessageRecord, readRecord } from "../../flows/read/record.ts";
+import { type MessageRecord, readRecord, type RecordDeps } from "../../flows/read/record.ts";
 import { listSentOrReceived } from "../../store/lists/sent-and-received.ts";
 import type { Message } from "../../store/messages/messages.ts";
 import { showTime } from "../routing/schemas.ts";
@@ -13,10 +13,9 @@ import { Given } from "./form/given.ts";
 import { timeOf } from "./scheduled-words.ts";
 import { ScheduledAt, SendBody, sendItemOf } from "./send-body.ts";
 import { listRoute, type Operations, resendRoute, translated } from "./form/translate.ts";
-import type { LargeContents } from "../../store/contents/large-reads.ts";
 
 /** Returns the routes of `/resend/emails` for sent messages. */
-export function emailRoutes(operations: Operations, deps: LargeContents): Route[] {
+export function emailRoutes(operations: Operations, deps: RecordDeps): Route[] {
   return [
     translated(operations, {
       method: "POST",
@@ -113,7 +112,7 @@ function isPermissive(headers: Headers): boolean {
   return headers.get("x-batch-validation")?.toLowerCase() === "permissive";
 }
 
-function getRoute(operations: Operations, deps: LargeContents): Route {
+function getRoute(operations: Operations, deps: RecordDeps): Route {
   const route = { method: "GET", path: "/emails/:id", operation: "getEmail" } as const;
   return resendRoute(
     operations,

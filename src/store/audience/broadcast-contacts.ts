@@ -30,7 +30,8 @@ export interface ContactRange {
   below: string;
 }
 
-const EVERYONE: Condition = { sql: "TRUE", args: [] };
+/** The condition that every contact passes. */
+export const EVERYONE: Condition = { sql: "TRUE", args: [] };
 
 /** Returns at most `take` of the next contacts that pass the filter, in the order of their ids, looking at `SCAN_STEP` of them. */
 export async function nextContacts(db: Db, range: ContactRange, take: number): Promise<NextContacts> {

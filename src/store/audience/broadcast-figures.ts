@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../core/time/units.ts";
 import type { Db } from "../engine/client.ts";
 
 /** The outcomes of the messages of a broadcast. `opened` and `clicked` count recipients, without machines. */
@@ -27,4 +28,24 @@ export async function figuresOfBroadcasts(
     [JSON.stringify(ids), senderId],
   );
   return new Map(rows.map(({ id, ...figures }) => [id, figures]));
+}
+
+/** Figures of an interval, which begins at a time in milliseconds. */
+export type FiguresAt = BroadcastFigures & { at: number };
+
+/**
+ * Returns the figures of a broadcast by intervals of `hours` since the epoch, oldest first. Intervals without an event are left out.
+ * @param most maximum number of intervals
+ */
+export async function figuresByTime(
+  db: Db,
+  broadcastId: string,
+  hours: number,
+  most: number,
+): Promise<FiguresAt[]> {
+  const rows = await db.all<BroadcastFigures & { place: number }>(
+    `SELECT f.hour / ? AS place, ${SUMS} FROM broadcast_figures f WHERE f.broadcast_id = ? GROUP BY place ORDER BY place LIMIT ?`,
+    [hours, broadcastId, most],
+  );
+  return rows.map(({ place, ...figures }) => ({ at: place * hours * HOUR_MS, ...figures }));
 }

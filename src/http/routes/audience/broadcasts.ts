@@ -24,6 +24,8 @@ import {
   showBroadcast,
   showBroadcastSummary,
 } from "../../views/audience/broadcast.ts";
+import { broadcastCheckRoutes } from "./broadcast-check.ts";
+import { broadcastResultRoutes } from "./broadcast-results.ts";
 import { GivenRouteIds, requireRoutes } from "../../views/route-ids.ts";
 
 const Id = (description: string, examples: string[]) =>
@@ -88,7 +90,14 @@ const ChangeBroadcast = Type.Partial(CreateBroadcast, {
 
 /** Returns the routes of `/v1/broadcasts`. */
 export function broadcastRoutes(deps: Parts): Route[] {
-  return [...collectionRoutes(deps), ...itemRoutes(deps), sendRoute(deps), ...stepRoutes(deps)];
+  return [
+    ...collectionRoutes(deps),
+    ...itemRoutes(deps),
+    ...broadcastCheckRoutes(deps),
+    sendRoute(deps),
+    ...stepRoutes(deps),
+    ...broadcastResultRoutes(deps),
+  ];
 }
 
 /** Routes are the account's, so a project's key may not choose among them. */
@@ -210,14 +219,25 @@ function sendRoute(deps: Parts): Route {
     stores: {},
     summary: "Send a broadcast",
     description:
-      "Sends it now, or at `scheduledAt`. Its content and the filter of its segment are copied, so later changes of template and segment have no effect. Messages are made in small steps, so a contact that leaves in the meantime gets none. They leave after all transactional mail.",
+      "Sends it now, or at `scheduledAt`. Its content and the filter of its segment are copied, so later changes of template and segment have no effect. Messages are made in small steps, so a contact that leaves in the meantime gets none. They leave after all transactional mail. 422 if its content does not show `{{ unsubscribeUrl }}`, or shows values that contacts lack.",
     scope: "audience:write",
+    costly: "content",
+    body: Type.Object(
+      {
+        allowMissing: Type.Optional(
+          Type.Boolean({ description: "Send also if contacts lack values that the content shows." }),
+        ),
+      },
+      { title: "SendBroadcast" },
+    ),
+    bodyOptional: true,
     answers: { 200: BroadcastView },
     errors: ["not_found", "conflict", "permission_error", "validation_error"],
-    async handle({ project, principal, params: { id }, now, record }) {
+    async handle({ project, principal, params: { id }, body, now, record }) {
       const answer = (sent: WholeBroadcast) => ok(showBroadcast(sent));
       const acting = { project, by: principal, now };
-      return answer(await sendBroadcast(deps, acting, id, (sent) => record(answer(sent))));
+      const { allowMissing = false } = body;
+      return answer(await sendBroadcast(deps, acting, { id, allowMissing }, (sent) => record(answer(sent))));
     },
   });
 }

@@ -8,7 +8,8 @@ import { checkedSend } from "../../../core/messages/send-rules.ts";
 import { showRefusal } from "./refusal.ts";
 import type { Sending } from "../../../flows/accept/sending.ts";
 
-const CheckView = Type.Object(
+/** The effects that a send would have. */
+export const CheckView = Type.Object(
   {
     wouldAccept: Type.Boolean(),
     error: Type.Optional(ItemError),

@@ -1,0 +1,132 @@
+import { type MergedContact, mergeData, unguardedPaths, usedFields } from "../../core/audience/broadcasts.ts";
+import { AppError, invalid } from "../../core/errors.ts";
+import type { ReadItem } from "../../core/messages/send-item.ts";
+import { nextContacts } from "../../store/audience/broadcast-contacts.ts";
+import { countMissing } from "../../store/audience/broadcast-missing.ts";
+import { fallbacksOf } from "../../store/audience/properties.ts";
+import { getContact } from "../../store/projects/contacts.ts";
+import { idCeiling } from "../../core/ids.ts";
+import { checkSending, type SendCheck } from "../accept/check.ts";
+import type { Sending } from "../accept/sending.ts";
+import { checkedFilter } from "../audience/segments.ts";
+import { LINK_VARIABLE } from "../mime/unsubscribe.ts";
+import { refusing } from "../projects/templates.ts";
+import { type Acting, type Ready, readyToSend } from "./ready.ts";
+import { existingBroadcast } from "./save.ts";
+
+/** The effects that a broadcast would have. */
+export interface BroadcastCheck extends SendCheck {
+  /** Contacts that pass the filter of its segment now. */
+  contacts: number;
+  /** Variables for which contacts lack a value, with how many. */
+  missing: { variable: string; contacts: number }[];
+}
+
+/** Refusals of one send that do not refuse a broadcast, which waits for the next day. */
+const WAITS: ReadonlySet<string | undefined> = new Set(["daily_quota_exceeded", "trust_tier_exceeded"]);
+
+/** Checks a broadcast without sending it. @throws AppError 404 */
+export async function checkBroadcast(deps: Sending, acting: Acting, id: string): Promise<BroadcastCheck> {
+  const whole = await existingBroadcast(deps.db, acting.project.id, id);
+  try {
+    return await checkReady(deps, acting, await readyToSend(deps, acting, whole));
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { error, size: 0, clipped: false, findings: [], contacts: 0, missing: [] };
+  }
+}
+
+/** Checks a broadcast that has all of its parts, with the first contact that it goes to. */
+export async function checkReady(deps: Sending, acting: Acting, ready: Ready): Promise<BroadcastCheck> {
+  const { project, by, now } = acting;
+  const filter = ready.filter === null ? null : await checkedFilter(deps.db, project.id, ready.filter, now);
+  const range = { senderId: project.id, filter, after: "", below: idCeiling("con") };
+  const [first] = (await nextContacts(deps.db, range, 1)).contacts;
+  const { from } = ready.broadcast;
+  const contact = first ?? { email: from.email, firstName: null, lastName: null, properties: {} };
+  const item = await itemFor(deps, ready, contact);
+  const checked = await checkSending(deps, project, by, { item, scheduledAt: null });
+  const fallbacks = await fallbacksOf(deps.db, project.id);
+  const { subject, html, text } = ready.source;
+  const paths = unguardedPaths(
+    [subject, html ?? "", text ?? ""].join("\n"),
+    ready.variables,
+    Object.keys(fallbacks),
+  );
+  const { contacts, missing } = await countMissing(deps.db, project.id, filter, paths);
+  return {
+    ...checked,
+    error:
+      (WAITS.has(checked.error?.details.code) ? null : checked.error) ?? (await lackingLink(deps, ready)),
+    findings: checked.findings.filter(({ code }) => code !== "suppressed_recipient"),
+    contacts,
+    missing: Object.entries(missing)
+      .filter(([, count]) => count > 0)
+      .map(([path, count]) => ({ variable: `contact.${path}`, contacts: count })),
+  };
+}
+
+/** Providers require a link that readers see, and not every program shows a button for the header. */
+async function lackingLink({ renderer }: Sending, { source, broadcast }: Ready): Promise<AppError | null> {
+  const [part, shown] = source.html === null ? ["text", source.text ?? ""] : ["html", source.html];
+  const variables = await refusing(
+    renderer.variables(broadcast.senderId, { subject: "", html: null, text: shown }),
+  );
+  return variables.includes("unsubscribeUrl")
+    ? null
+    : invalid(part ?? "html", "must show the link to unsubscribe, {{ unsubscribeUrl }}.");
+}
+
+/** Returns the message of one contact, rendered. */
+async function itemFor(
+  { renderer, db }: Sending,
+  { broadcast, source, variables }: Ready,
+  contact: MergedContact,
+): Promise<ReadItem> {
+  const { senderId, from, replyTo, topicId } = broadcast;
+  const data = mergeData(usedFields(variables), contact, await fallbacksOf(db, senderId)) ?? {};
+  const rendered = await refusing(
+    renderer.template(senderId, source, { ...data, unsubscribeUrl: LINK_VARIABLE }),
+  );
+  return {
+    from,
+    to: [{ email: contact.email }],
+    replyTo,
+    subject: rendered.subject,
+    ...(rendered.html === null ? {} : { html: rendered.html }),
+    ...(rendered.text === null ? {} : { text: rendered.text }),
+    topicId,
+    unsubscribeLink: true,
+    stream: "bulk",
+  };
+}
+
+/**
+ * Returns the message that a test sends to an address: as a contact would get it. Its link to unsubscribe does nothing.
+ * @param contactId the contact whose values it has; null: the first of the segment
+ * @throws AppError 422 if there is no such contact
+ */
+export async function testItem(
+  deps: Sending,
+  { project, now }: Acting,
+  ready: Ready,
+  { to, contactId }: { to: string; contactId: string | null },
+): Promise<ReadItem> {
+  const filter = ready.filter === null ? null : await checkedFilter(deps.db, project.id, ready.filter, now);
+  const range = { senderId: project.id, filter, after: "", below: idCeiling("con") };
+  const contact =
+    contactId === null
+      ? (await nextContacts(deps.db, range, 1)).contacts[0]
+      : await getContact(deps.db, project.id, contactId);
+  if (contact === null) throw invalid("contactId", "must be the id of a contact of this project.");
+  const shown = contact ?? { email: to, firstName: null, lastName: null, properties: {} };
+  const { topicId: _, unsubscribeLink: __, ...item } = await itemFor(deps, ready, shown);
+  const plain = (part: string) => part.replaceAll(LINK_VARIABLE, `${deps.publicUrl}/u/test`);
+  return {
+    ...item,
+    to: [{ email: to }],
+    subject: `[Test] ${item.subject ?? ""}`,
+    ...(item.html === undefined ? {} : { html: plain(item.html) }),
+    ...(item.text === undefined ? {} : { text: plain(item.text) }),
+  };
+}

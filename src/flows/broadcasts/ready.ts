@@ -1,0 +1,75 @@
+import { AppError, invalid } from "../../core/errors.ts";
+import { isBlank } from "../../core/messages/send-rules.ts";
+import { onboardingDomain } from "../../core/own-names.ts";
+import type { TemplateSource } from "../../core/templates/render.ts";
+import type { Broadcast } from "../../store/audience/broadcasts.ts";
+import { getSegment } from "../../store/audience/segments.ts";
+import type { Db } from "../../store/engine/client.ts";
+import type { Project } from "../../store/projects/projects.ts";
+import { findTemplate } from "../../store/projects/templates.ts";
+import type { SendingKey } from "../accept/accept.ts";
+import type { Sending } from "../accept/sending.ts";
+import { segmentFilter } from "../audience/segments.ts";
+import { refusing } from "../projects/templates.ts";
+import type { WholeBroadcast } from "./save.ts";
+
+/** A request that acts on a broadcast. */
+export interface Acting {
+  project: Project;
+  by: SendingKey;
+  /** Milliseconds. */
+  now: number;
+}
+
+/** A draft with all that it needs to be sent. */
+export interface Ready extends WholeBroadcast {
+  /** Subject and bodies, those of the broadcast before those of its template. */
+  source: TemplateSource;
+  variables: string[];
+  filter: Broadcast["filter"];
+}
+
+/**
+ * Returns a draft with the content that will be sent, which is not checked as a message yet.
+ * @throws AppError 422 for what it lacks; 409 if its segment names what was deleted; 403 from the onboarding domain
+ */
+export async function readyToSend(
+  { db, renderer, serviceDomain }: Sending,
+  { project, now }: Acting,
+  { broadcast, body }: WholeBroadcast,
+): Promise<Ready> {
+  const { id: senderId } = project;
+  const { segmentId, from } = broadcast;
+  if (from.email.toLowerCase().endsWith(`@${onboardingDomain(serviceDomain)}`))
+    throw new AppError("permission_error", "A broadcast cannot be from the onboarding domain.", {
+      code: "domain_not_verified",
+      param: "from.email",
+    });
+  if (segmentId !== null) await segmentFilter(db, senderId, segmentId, now);
+  const filter = segmentId === null ? null : ((await getSegment(db, senderId, segmentId))?.filter ?? null);
+  const source = await sourceOf(db, senderId, { broadcast, body });
+  const variables = await refusing(renderer.variables(senderId, source));
+  const { subject, html, text } = source;
+  return { broadcast: { ...broadcast, subject }, body: { html, text }, source, variables, filter };
+}
+
+async function sourceOf(
+  db: Db,
+  senderId: string,
+  { broadcast: { templateId, ...broadcast }, body }: WholeBroadcast,
+): Promise<TemplateSource> {
+  const template = templateId === null ? null : await findTemplate(db, senderId, templateId);
+  if (templateId !== null && template === null)
+    throw invalid("templateId", "was deleted. Choose another template.", "template_not_found");
+  const subject = broadcast.subject || template?.subject || "";
+  const html = body.html || template?.html || null;
+  const text = body.text || template?.text || null;
+  if (subject.trim() === "") throw invalid("subject", "is required.", "missing_field");
+  if (isBlank(html) && isBlank(text))
+    throw invalid(
+      "html",
+      "is required, unless text is given. At least one of them must not be blank.",
+      "missing_field",
+    );
+  return { subject, html, text };
+}

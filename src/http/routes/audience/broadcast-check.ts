@@ -1,0 +1,105 @@
+import { Type } from "@sinclair/typebox";
+import { checkBroadcast } from "../../../flows/broadcasts/check.ts";
+import { MAX_TEST_ADDRESSES, testBroadcast, type TestSend } from "../../../flows/broadcasts/test-sends.ts";
+import { ADDRESS_EXPECTED, normalizeAddress } from "../../../core/addresses.ts";
+import { invalid } from "../../../core/errors.ts";
+import { accepted, ok } from "../../routing/answer.ts";
+import type { Parts } from "../../routing/parts.ts";
+import { projectRoute, type Route } from "../../routing/route.ts";
+import { EMAIL, MAX_ID_CHARS, Nullable } from "../../routing/schemas.ts";
+import { CheckView } from "../emails/email-check.ts";
+import { showRefusal } from "../emails/refusal.ts";
+
+const BroadcastCheckView = Type.Object(
+  {
+    ...CheckView.properties,
+    contacts: Type.Integer({ description: "Contacts that pass the filter of its segment now." }),
+    missing: Type.Array(
+      Type.Object({
+        variable: Type.String({ examples: ["contact.firstName"] }),
+        contacts: Type.Integer({ description: "Contacts without a value for it." }),
+      }),
+      {
+        description:
+          "Values that the content shows and contacts lack. A variable with a `default` filter, in an `if`, or of a property with a fallback is left out.",
+      },
+    ),
+  },
+  { title: "BroadcastCheck" },
+);
+
+const TestBroadcast = Type.Object(
+  {
+    to: Type.Array(Type.String(EMAIL), { minItems: 1, maxItems: MAX_TEST_ADDRESSES }),
+    contactId: Type.Optional(
+      Nullable(
+        Type.String({
+          minLength: 1,
+          maxLength: MAX_ID_CHARS,
+          description: "The contact whose values it shows. Default: the first of the segment.",
+          examples: ["con_01hzy8"],
+        }),
+      ),
+    ),
+  },
+  { title: "TestBroadcast" },
+);
+const TestAnswer = Type.Object(
+  { messages: Type.Array(Type.Object({ id: Type.String(), to: Type.String() })) },
+  { title: "TestedBroadcast" },
+);
+
+/** Returns the routes that check a broadcast and send a test of it. */
+export function broadcastCheckRoutes(deps: Parts): Route[] {
+  return [
+    projectRoute({
+      method: "POST",
+      path: "/v1/broadcasts/:id/check",
+      operationId: "checkBroadcast",
+      readsOnly: true,
+      costly: "content",
+      summary: "Check a broadcast without sending it",
+      description:
+        "Says whether it would be sent, how many contacts it goes to, what they lack, and what may keep it from its readers. The message is that of the first contact.",
+      scope: "audience:read",
+      answers: { 200: BroadcastCheckView },
+      errors: ["not_found"],
+      async handle({ project, principal, params: { id }, now }) {
+        const acting = { project, by: principal, now };
+        const { error, missing, ...found } = await checkBroadcast(deps, acting, id);
+        const wouldAccept = error === null && missing.length === 0;
+        return ok({ wouldAccept, ...(error === null ? {} : showRefusal(error)), missing, ...found });
+      },
+    }),
+    projectRoute({
+      method: "POST",
+      path: "/v1/broadcasts/:id/test",
+      operationId: "testBroadcast",
+      stores: { limitedBy: "handler" },
+      costly: "content",
+      summary: "Send a test of a broadcast",
+      description:
+        "Sends it to some addresses, with the values of a contact and `[Test]` in front of the subject. Its link to unsubscribe does nothing.",
+      scope: "audience:write",
+      examples: { body: { to: ["ana@mail.example.com"] } },
+      body: TestBroadcast,
+      answers: { 202: TestAnswer },
+      errors: ["not_found", "permission_error", "validation_error", "conflict"],
+      async handle({ project, principal, params: { id }, body, now, record }) {
+        const { contactId = null } = body;
+        const to = body.to.map((address, at) => addressAt(address, at));
+        const acting = { project, by: principal, now };
+        const answer = (messages: readonly TestSend[]) => accepted({ messages: [...messages] });
+        return answer(
+          await testBroadcast(deps, acting, id, { to, contactId }, (sent) => record(answer(sent))),
+        );
+      },
+    }),
+  ];
+}
+
+function addressAt(address: string, at: number): string {
+  const email = normalizeAddress(address);
+  if (email === null) throw invalid(`to[${at}]`, ADDRESS_EXPECTED, "invalid_email");
+  return email;
+}
