@@ -39,7 +39,7 @@ export function FileButtons({ list, filter }: { list: ListName; filter: Query })
 }
 
 /** Saves what the API answers as a table. */
-async function saveTable(name: string, path: string, query: Query = {}): Promise<void> {
+export async function saveTable(name: string, path: string, query: Query = {}): Promise<void> {
   const answer = await send("GET", path, { query, accept: "text/csv" });
   saveFile(name, "text/csv", await answer.blob());
 }

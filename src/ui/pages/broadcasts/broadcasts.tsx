@@ -77,7 +77,7 @@ function Cells({ record }: { record: BroadcastSummary }) {
   );
 }
 
-/** What matters about a broadcast in its status. */
+/** The facts that matter about a broadcast in its status. */
 function About({ record }: { record: BroadcastSummary }) {
   const { status, subject, scheduledAt } = record;
   if (status === "draft") return <span dir="auto">{subject}</span>;

@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
-import { get, patch, remove } from "../../api/client.ts";
+import { get, patch, post, remove } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Broadcast, Template } from "../../api/types.ts";
 import { Page } from "../../components/page.tsx";
+import { Tabs } from "../../components/tabs.tsx";
 import { Confirm } from "../../controls/dialog.tsx";
 import { Form } from "../../controls/form.tsx";
 import { Problem } from "../../controls/problem.tsx";
@@ -11,6 +12,8 @@ import { navigate } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
 import { unsaved, useUnsaved } from "../../state/unsaved.ts";
 import { type Letter, LetterPreview } from "./preview.tsx";
+import { Check } from "../messages/check.tsx";
+import { TestSend } from "../messages/test-send.tsx";
 import { Fields } from "./fields.tsx";
 import { SendDialog } from "./send.tsx";
 import { bodyOf, FIELDS, type Values, valuesOf } from "./values.ts";
@@ -30,12 +33,18 @@ export function DraftPage({ broadcast, onChanged }: DraftProps) {
   const changed = FIELDS.some((field) => values[field] !== saved[field]);
   const task = useTask();
   const sending = useSignal(false);
+  const tab = useSignal("preview");
   useUnsaved(`broadcast ${id}`, changed, values);
   const mayWrite = can("audience:write");
   const save = async () => {
     const next = await patch<Broadcast>(path, bodyOf(values));
     draft.value = valuesOf(next);
     onChanged(next);
+  };
+  const sendTest = async (to: string) => {
+    if (changed) await save();
+    const { messages } = await post<{ messages: { id: string }[] }>(`${path}/test`, { to: [to] });
+    return messages[0]?.id ?? "";
   };
   const send = () =>
     void task.run(async () => {
@@ -69,13 +78,30 @@ export function DraftPage({ broadcast, onChanged }: DraftProps) {
               <span class="quiet" role="status">
                 {changed ? "Not saved yet." : "Saved."}
               </span>
+              <TestSend onTest={sendTest} task={task} />
               <button type="submit" class="button" disabled={task.busy.value || !changed}>
                 Save draft
               </button>
             </footer>
           ) : null}
         </Form>
-        <Side values={values} />
+        <Tabs
+          label="View of the letter"
+          tabs={[
+            { id: "preview", label: "Preview" },
+            { id: "check", label: "Check" },
+          ]}
+          selected={tab.value}
+          onSelect={(id) => (tab.value = id)}
+        >
+          {tab.value === "preview" ? (
+            <Side values={values} />
+          ) : changed ? (
+            <p class="quiet">Save the draft to check it.</p>
+          ) : (
+            <Check key={broadcast.updatedAt} path={`${path}/check`} />
+          )}
+        </Tabs>
       </div>
       {sending.value ? (
         <SendDialog
@@ -95,7 +121,7 @@ export function DraftPage({ broadcast, onChanged }: DraftProps) {
 function Side({ values }: { values: Values }) {
   const { templateId, subject, html, text } = values;
   const readers = { topicId: values.topicId, segmentId: values.segmentId === "" ? null : values.segmentId };
-  const shown = { ...readers, from: values.from, subject, html, text };
+  const shown = { ...readers, subject, html, text };
   return templateId === "" ? (
     <LetterPreview {...shown} />
   ) : (
@@ -105,7 +131,7 @@ function Side({ values }: { values: Values }) {
 
 interface OfTemplateProps {
   templateId: string;
-  letter: Letter & { from: string };
+  letter: Letter;
 }
 
 function OfTemplate({ templateId, letter }: OfTemplateProps) {

@@ -7,9 +7,12 @@ import { Tabs } from "../../components/tabs.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { Advice } from "../../controls/advice.tsx";
 import { useAudience, useSegments } from "../../state/audience.ts";
+import { can } from "../../state/session.ts";
 import { mailboxText } from "../../words/addresses.ts";
 import { countText } from "../../words/amounts.ts";
+import { OverTime } from "./over-time.tsx";
 import { LetterPreview } from "./preview.tsx";
+import { Recipients } from "./recipients.tsx";
 import { BROADCAST_STATUS, resultsOf, stateText } from "./words.ts";
 
 /** A broadcast that was sent: how far it has come, and what its readers did. The numbers move while it is open. */
@@ -41,13 +44,19 @@ export function Results({ record }: RecordProps<Broadcast>) {
         label="Parts of the broadcast"
         tabs={[
           { id: "results", label: "Results" },
+          ...(can("contacts:read") ? [{ id: "recipients", label: "Recipients" }] : []),
           { id: "content", label: "Content" },
         ]}
         selected={tab.value}
         onSelect={(id) => (tab.value = id)}
       >
         {tab.value === "results" ? (
-          <Counters record={record} />
+          <>
+            <Counters record={record} />
+            <OverTime record={record} />
+          </>
+        ) : tab.value === "recipients" ? (
+          <Recipients record={record} />
         ) : (
           <LetterPreview
             topicId={record.topicId}
@@ -77,7 +86,7 @@ function Facts({ record }: { record: Broadcast }) {
   );
 }
 
-/** Who gets it: the contacts of a segment, or all, who get the topic. */
+/** The readers of a broadcast: the contacts of a segment, or all, if they get the topic. */
 function Whom({ topicId, segmentId }: Pick<Broadcast, "topicId" | "segmentId">) {
   const topic = useAudience().value.value?.topics.find(({ id }) => id === topicId);
   const segment = useSegments().value.value?.find(({ id }) => id === segmentId);

@@ -1,5 +1,8 @@
+import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
-import type { Broadcast } from "../../api/types.ts";
+import { useResource } from "../../api/resource.ts";
+import type { Broadcast, BroadcastCheck } from "../../api/types.ts";
+import { CheckBox } from "../../controls/form.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { LocalTime } from "../../components/time.tsx";
@@ -7,6 +10,7 @@ import { now } from "../../browser/clock.ts";
 import { useAudience, useSegments } from "../../state/audience.ts";
 import { mailboxText } from "../../words/addresses.ts";
 import { counted, countText } from "../../words/amounts.ts";
+import { lackText } from "../messages/check.tsx";
 import { useCount } from "../segments/count.tsx";
 import { readersFilter } from "./words.ts";
 
@@ -25,9 +29,14 @@ export function SendDialog({ broadcast, path, onSent, onClose }: SendProps) {
   const topic = useAudience().value.value?.topics.find(({ id }) => id === topicId);
   const isKnown = segmentId === null || segment !== undefined;
   const { found, error } = useCount(isKnown ? readersFilter(topicId, segment ?? null) : null);
+  const check = useResource(`check ${broadcast.id} ${broadcast.updatedAt}`, () =>
+    post<BroadcastCheck>(`${path}/check`),
+  );
+  const missing = check.value.value?.missing ?? [];
+  const allows = useSignal(false);
   const isLater = scheduledAt !== null && Date.parse(scheduledAt) > now();
   const send = async () => {
-    onSent(await post<Broadcast>(`${path}/send`));
+    onSent(await post<Broadcast>(`${path}/send`, { allowMissing: allows.value }));
     onClose();
   };
   return (
@@ -35,6 +44,7 @@ export function SendDialog({ broadcast, path, onSent, onClose }: SendProps) {
       title={`Send ${name}?`}
       verb={isLater ? "Schedule broadcast" : "Send broadcast"}
       keep="Go on writing"
+      incomplete={missing.length > 0 && !allows.value}
       onSubmit={send}
       onClose={onClose}
     >
@@ -57,6 +67,12 @@ export function SendDialog({ broadcast, path, onSent, onClose }: SendProps) {
         {ratePerHour === null ? "" : `, with at most ${countText(ratePerHour)} messages an hour`}. You can
         pause or cancel it until the last message has left.
       </p>
+      {missing.length === 0 ? null : (
+        <>
+          <p class="field-error">{missing.map(lackText).join(" ")}</p>
+          <CheckBox label="Send it to them too" checked={allows} />
+        </>
+      )}
     </FormDialog>
   );
 }

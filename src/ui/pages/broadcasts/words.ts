@@ -1,4 +1,4 @@
-import type { BroadcastSummary } from "../../api/types.ts";
+import type { BroadcastResults, BroadcastSummary } from "../../api/types.ts";
 import { countText, counted, percentText } from "../../words/amounts.ts";
 import type { Filter } from "../../words/filter.ts";
 import type { Tone } from "../../words/status.ts";
@@ -16,7 +16,7 @@ export const BROADCAST_STATUS: Readonly<Record<Status, { tone: Tone; word: strin
   canceled: { tone: "quiet", word: "Canceled" },
 };
 
-/** Returns whether the broadcast goes on by itself. */
+/** Returns whether the broadcast continues by itself. */
 export function isMoving({ status }: BroadcastSummary): boolean {
   return status === "scheduled" || status === "sending";
 }
@@ -72,7 +72,7 @@ export interface Result {
 /** Returns the results: what became of its messages, and what readers of delivered ones did. */
 export function resultsOf({ counts }: BroadcastSummary): readonly Result[] {
   const { recipients, skipped, sent, bounced, complained, failed, opened, clicked, unsubscribed } = counts;
-  const arrived = counts.delivered + sent;
+  const arrived = Math.max(counts.delivered, sent);
   const result = (name: string, count: number, of: number): Result => ({
     name,
     count,
@@ -98,4 +98,24 @@ export function shortResults(broadcast: BroadcastSummary): string {
     )
     .map(({ name, share }) => `${share} ${name.toLowerCase()}`)
     .join(", ");
+}
+
+type Point = BroadcastResults["data"][number];
+/** The figures of an interval that begins at `at`, milliseconds. */
+type Figures = Omit<Point, "at"> & { at: number };
+
+/** Maximum number of intervals that a chart shows. */
+const MAX_POINTS = 1000;
+
+/** Returns figures with those of the intervals between them in which nothing happened. `ms`: length of an interval. */
+export function withoutGaps(data: readonly Point[], ms: number): readonly Figures[] {
+  const points: Figures[] = [];
+  for (const { at, ...figures } of data) {
+    const start = Date.parse(at);
+    const none = Object.fromEntries(Object.keys(figures).map((name) => [name, 0])) as Omit<Point, "at">;
+    let next = (points.at(-1)?.at ?? start) + ms;
+    for (; next < start && points.length < MAX_POINTS; next += ms) points.push({ ...none, at: next });
+    if (points.length < MAX_POINTS) points.push({ ...figures, at: start });
+  }
+  return points;
 }

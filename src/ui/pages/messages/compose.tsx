@@ -100,7 +100,7 @@ export function Compose({ onClose }: { onClose: () => void }) {
           {view.value === "write" ? (
             <Editor values={values} more={more} />
           ) : view.value === "check" ? (
-            <Check item={item} />
+            <Check path="/v1/emails/check" body={item} />
           ) : (
             <SameAsCode item={item} language={view.value} />
           )}
@@ -116,7 +116,7 @@ export function Compose({ onClose }: { onClose: () => void }) {
           >
             Discard
           </button>
-          <TestSend item={item} task={task} disabled={isUnreadable} />
+          <TestSend onTest={(to) => sendTest(item, to)} task={task} disabled={isUnreadable} />
           <button type="submit" class="button primary" disabled={task.busy.value || isUnreadable}>
             {values.scheduledAt.value === "" ? "Send message" : "Schedule message"}
           </button>
@@ -124,6 +124,12 @@ export function Compose({ onClose }: { onClose: () => void }) {
       </Form>
     </Dialog>
   );
+}
+
+/** Sends the message to one address alone, now. Returns its id. */
+async function sendTest(item: SendItem, to: string): Promise<string> {
+  const { cc: _cc, bcc: _bcc, scheduledAt: _at, ...rest } = item;
+  return (await post<{ id: string }>("/v1/emails", { ...rest, to: [{ email: to }] })).id;
 }
 
 /** Returns a short text that differs if the item differs, so that a corrected send does not reuse the key of the first. */

@@ -1,19 +1,22 @@
 import { useSignal } from "@preact/signals";
-import { post } from "../../api/client.ts";
-import type { SendItem } from "../../api/types.ts";
 import type { Task } from "../../controls/task.ts";
 import { me } from "../../state/session.ts";
 
-/** Sends what the window holds to the person at the desk alone, now. */
-export function TestSend({ item, task, disabled }: { item: SendItem; task: Task; disabled: boolean }) {
+interface TestProps {
+  /** Sends it to one address. Returns the id of the message. */
+  onTest: (to: string) => Promise<string>;
+  task: Task;
+  disabled?: boolean;
+}
+
+/** Sends what is written to the person at the desk alone, now. */
+export function TestSend({ onTest, task, disabled = false }: TestProps) {
   const sent = useSignal<string | null>(null);
   const own = me.value?.member?.email ?? me.value?.account.ownerEmail;
   if (own === undefined) return null;
   const send = async () => {
     sent.value = null;
-    const { cc: _cc, bcc: _bcc, scheduledAt: _at, ...rest } = item;
-    const { id } = await post<{ id: string }>("/v1/emails", { ...rest, to: [{ email: own }] });
-    sent.value = id;
+    sent.value = await onTest(own);
   };
   return (
     <>

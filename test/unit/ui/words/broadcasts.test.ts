@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { BroadcastSummary } from "../../../../src/ui/api/types.ts";
-import { resultsOf, shortResults, stateText } from "../../../../src/ui/pages/broadcasts/words.ts";
+import {
+  resultsOf,
+  shortResults,
+  stateText,
+  withoutGaps,
+} from "../../../../src/ui/pages/broadcasts/words.ts";
 
 const at = "2026-05-01T09:00:00.000Z";
 const COUNTS = {
@@ -72,4 +77,16 @@ test("what readers did is a share of the delivered messages, and what failed one
 
 test("nothing has a share while no message was made", () => {
   expect(shortResults(broadcast("sending", { recipients: 0, delivered: 0, skipped: 0 }))).toBe("");
+});
+
+test("hours in which nothing happened are points of the chart", () => {
+  const { audience: _, recipients: __, skipped: ___, ...figures } = COUNTS;
+  const data = ["2026-05-01T09:00:00.000Z", "2026-05-01T12:00:00.000Z"].map((one) => ({
+    ...figures,
+    at: one,
+  }));
+  expect(withoutGaps(data, 3_600_000).map(({ delivered }) => delivered)).toEqual([1000, 0, 0, 1000]);
+  expect(withoutGaps([...data, { ...figures, at: "2027-05-01T12:00:00.000Z" }], 3_600_000)).toHaveLength(
+    1000,
+  );
 });
