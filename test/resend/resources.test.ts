@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Resend } from "resend";
+import { until } from "../support/poll.ts";
 import { publish } from "../support/dns.ts";
 import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
 
@@ -199,6 +200,67 @@ describe("contacts of the package resend", () => {
     expect(sent.topicId).toBe(id);
     expect((await resend.topics.remove(id)).data).toEqual({ object: "topic", id, deleted: true } as never);
     expect((await resend.emails.send(mail)).error).toMatchObject({ statusCode: 422 });
+  });
+});
+
+describe("broadcasts of the package resend", () => {
+  const HTML =
+    '<p>Hi {{{contact.first_name|you "there"}}}</p><a href="{{{RESEND_UNSUBSCRIBE_URL}}}">Leave</a>';
+
+  test("a broadcast is made, changed, shown as it was given, sent and listed", async () => {
+    await verifiedDomain(service, "letters.test");
+    const segmentId = (await resend.segments.create({ name: "Letters" })).data?.id ?? "";
+    const email = TO.replace("@", "+letters@");
+    await resend.contacts.create({ email, firstName: "Ana", segments: [{ id: segmentId }] });
+    const given = {
+      name: "May",
+      segmentId,
+      from: "Shop <a@letters.test>",
+      replyTo: "re@letters.test",
+      subject: "News for {{{FIRST_NAME}}}",
+      previewText: "More & <more>",
+      html: HTML,
+    };
+    const id = (await resend.broadcasts.create(given)).data?.id ?? "";
+    const shown = {
+      object: "broadcast",
+      id,
+      name: "May",
+      segment_id: segmentId,
+      from: given.from,
+      reply_to: [given.replyTo],
+      subject: "News for {{{contact.first_name}}}",
+      preview_text: given.previewText,
+      html: HTML,
+      status: "draft",
+      sent_at: null,
+    } as const;
+    expect((await resend.broadcasts.get(id)).data).toMatchObject(shown);
+    expect((await resend.broadcasts.update(id, { name: "June" })).data).toMatchObject({ id });
+    expect((await resend.broadcasts.send(id)).data).toEqual({ id });
+    await until(async () => (await resend.broadcasts.get(id)).data?.status === "sent");
+    const [sent] = (await service.call("GET", `/v1/broadcasts/${id}/recipients`)).body.data;
+    const message = await service.message(sent.id, "delivered");
+    expect(message.subject).toBe("News for Ana");
+    expect(message.html).toContain("<p>Hi Ana</p>");
+    expect((await resend.broadcasts.list()).data?.data[0]).toMatchObject({
+      id,
+      name: "June",
+      status: "sent",
+    });
+    // The topic that all broadcasts without one share was made.
+    expect((await resend.topics.list()).data?.data).toMatchObject([{ name: "Broadcasts" }]);
+  });
+
+  test("a broadcast that is sent for later can be canceled and removed", async () => {
+    const made = { segmentId: "all", from: "a@letters.test", subject: "x", html: HTML, send: true } as const;
+    const id = (await resend.broadcasts.create({ ...made, scheduledAt: "in 1 hour" })).data?.id ?? "";
+    expect((await resend.broadcasts.get(id)).data).toMatchObject({ status: "queued", segment_id: "all" });
+    expect((await resend.broadcasts.cancel(id)).data).toEqual({ object: "broadcast", id });
+    const removed = { object: "broadcast", id, deleted: true } as const;
+    expect((await resend.broadcasts.remove(id)).data).toEqual(removed);
+    const plain = { ...made, html: "<p>No link</p>" };
+    expect((await resend.broadcasts.create(plain)).error).toMatchObject({ statusCode: 422 });
   });
 });
 

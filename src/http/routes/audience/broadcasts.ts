@@ -32,8 +32,7 @@ const Id = (description: string, examples: string[]) =>
   Type.String({ minLength: 1, maxLength: MAX_ID_CHARS, description, examples });
 const optional = <Schema extends ReturnType<typeof Type.String>>(schema: Schema) =>
   Type.Optional(Nullable(schema));
-const Part = (description: string) =>
-  Type.String({ ...WITHOUT_NUL, description, examples: ["<p>Hello {{ contact.firstName }}</p>"] });
+const Part = (description: string) => Type.String({ ...WITHOUT_NUL, description, examples: ["<p>News</p>"] });
 
 const CreateBroadcast = Type.Object(
   {
@@ -47,7 +46,7 @@ const CreateBroadcast = Type.Object(
         maxLength: MAX_SUBJECT_CHARS,
         ...WITHOUT_NUL,
         description: "Required until it is sent, unless `templateId` is given.",
-        examples: ["Hello {{ contact.firstName }}"],
+        examples: ["News of May"],
       }),
     ),
     templateId: optional(
