@@ -1,5 +1,6 @@
 import { actingAs, NOBODY } from "../../core/actor.ts";
 import { mergeData, usedFields } from "../../core/audience/broadcasts.ts";
+import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { AppError } from "../../core/errors.ts";
 import { idCeiling, idFloor } from "../../core/ids.ts";
 import { UNBOUND } from "../../core/key-bounds.ts";
@@ -36,9 +37,9 @@ import { refusing } from "../projects/templates.ts";
 
 /** Broadcasts that a turn continues, and steps of each. */
 export const BROADCASTS_PER_TURN = 20;
-export const STEPS_PER_TURN = 40;
+export const STEPS_PER_TURN = 100;
 /** Messages made in one write. A receipt that is sent at the same time waits for no more. */
-export const MESSAGES_PER_STEP = 50;
+export const MESSAGES_PER_STEP = 20;
 /** Maximum number of due bulk messages of a project before more are made. So few are held by a pause, and few are in the way of other bulk mail. */
 export const MAX_DUE = 2000;
 
@@ -169,8 +170,11 @@ async function makeMessages(
   const fallbacks = wanted.length === 0 ? {} : await fallbacksOf(deps.db, project.id);
   const used = usedFields(broadcast.variables);
   const sends: PreparedSend[] = [];
-  for (const contact of wanted)
+  for (const contact of wanted) {
     sends.push(await prepare(deps, step, contact, mergeData(used, contact, fallbacks)));
+    // Its queries resolve without a pause, so a receipt would wait for all of them.
+    await yieldToEventLoop();
+  }
   const advance = advanceBroadcast(broadcast, {
     lastContactId,
     recipients: broadcast.recipients + sends.length,
