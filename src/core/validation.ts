@@ -134,6 +134,17 @@ export function withoutFaults(value: object, issues: readonly Issue[]): Record<s
   return rest;
 }
 
+/**
+ * Returns the fields of a checked object that its schema names. Handlers copy bodies into rows, where another field could be a column
+ * that says whose the row is.
+ */
+export function namedFields({ properties }: TSchema, value: unknown): unknown {
+  if (properties === undefined || !isObject(value)) return value;
+  const isNamed = (name: string) => Object.hasOwn(properties, name);
+  if (Object.keys(value).every(isNamed)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([name]) => isNamed(name)));
+}
+
 /** Returns whether a value is a JSON object, which a list is not. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

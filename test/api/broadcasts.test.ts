@@ -122,6 +122,40 @@ const deliverAll = () =>
 const due = async (messageId: string) =>
   readDue({ ...deps, retry: { giveUpMs: HOUR_MS } as never, capture: true }, messageId, 0);
 
+/** Fields of rows that no document names. They must not move a resource to another project, or start it. */
+const foreign = (project: string) => ({
+  senderId: project,
+  status: "sending",
+  nextAt: 1,
+  id: "x",
+  createdAt: 1,
+});
+
+describe("fields of a body that the document does not name", () => {
+  test.each([
+    ["/v1/broadcasts", { ...LETTER }, { name: "June" }],
+    ["/v1/topics", { name: "Events" }, { name: "Fairs" }],
+    [
+      "/v1/segments",
+      { name: "All", filter: { field: "subscribed", op: "eq", value: true } },
+      { name: "Both" },
+    ],
+  ])(
+    "fields that the document does not name change nothing of a row of %s",
+    async (path, fields, changes) => {
+      const body = path === "/v1/broadcasts" ? { ...fields, topicId } : fields;
+      const first = await made(path, { ...body, ...foreign(api.acme.a.id) });
+      const before = (await call("GET", `${path}/${first.id}`)).json;
+      expect(before).toMatchObject(
+        path === "/v1/broadcasts" ? { id: first.id, status: "draft" } : { id: first.id },
+      );
+      await call("PATCH", `${path}/${first.id}`, { ...changes, ...foreign(api.acme.a.id) });
+      const { updatedAt: _, ...same } = before;
+      expect((await call("GET", `${path}/${first.id}`)).json).toMatchObject({ ...same, ...changes });
+    },
+  );
+});
+
 describe("a broadcast", () => {
   test("a broadcast reaches the contacts of its segment who get the topic, and skips those who do not", async () => {
     await made("/v1/contact-properties", { name: "plan", type: "string", fallback: "free" });

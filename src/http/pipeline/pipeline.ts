@@ -48,7 +48,7 @@ import type { RunCostly } from "../../core/concurrency/costly-work.ts";
 import type { CheckedRequest, Method, Route } from "../routing/route.ts";
 import { warner } from "./warnings.ts";
 import { type Issue, readAll, validationError } from "../../core/errors.ts";
-import { check, MAX_ISSUES, withoutFaults } from "../../core/validation.ts";
+import { check, MAX_ISSUES, namedFields, withoutFaults } from "../../core/validation.ts";
 
 export interface DispatchDeps extends AuthDeps, IdempotencyDeps {
   /** Authenticates cursors. */
@@ -162,7 +162,7 @@ async function answerTo(
   const run = async (record: (answer: Answer) => Statement[]): Promise<Answer> => {
     const body = bodyOf(route, value, now);
     // An answer in another product's dialect has no field for warnings.
-    const warned = warner(route.undocumented === true ? undefined : route.body, body);
+    const warned = warner(route.undocumented === true ? undefined : route.body, value);
     const limited = (answer: Answer) => [...record(warned(answer)), ...own];
     const upload = incoming.upload?.upload ?? null;
     const context = { now, query, body, upload, record: limited, growing, expectAnswer };
@@ -277,7 +277,7 @@ function contextOf(
   };
 }
 
-/** Returns the body after checking it against the route's schema. Throws 422 if it does not fit. */
+/** Returns the fields of the body that the route's schema names, or all for `seesAllFields`. Throws 422 if they do not fit. */
 export function bodyOf(route: Route, body: unknown, now: number): unknown {
   if (route.body === undefined || route.bodyCheckedBy === "handler") return body;
   if (body === undefined && route.bodyOptional === true) return {};
@@ -286,7 +286,7 @@ export function bodyOf(route: Route, body: unknown, now: number): unknown {
     throw validationError(issues);
   };
   if (issues.length > 0) readAll(refuse, () => checkTheRest(route, body, issues, now));
-  return body;
+  return route.seesAllFields === true ? body : namedFields(route.body, body);
 }
 
 /** Checks the route's own rules for the fields that fit the schema. Throws 422. */

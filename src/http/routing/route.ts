@@ -101,7 +101,7 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
   description?: string;
   /** Object schema of the query. Values are parsed by the types in it. */
   query?: Query;
-  /** Schema of the JSON body. Fields that it does not name stay unchanged. */
+  /** Schema of the JSON body. The handler does not see other fields, unless it `seesAllFields`. */
   body?: Body;
   /**
    * Rules of single fields beyond the schema. `handle` checks them too. If the body does not fit the schema, they are
@@ -110,6 +110,8 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
   rules?: (body: never, now: number) => unknown;
   /** `handler`: the schema is only for the API document, and the handler checks the body itself. */
   bodyCheckedBy?: "schema" | "handler";
+  /** The handler refuses fields that `body` does not name. It must not copy the body into a row. */
+  seesAllFields?: true;
   /** Largest body in bytes, or `message`: the limit of bodies with a message (`MAX_BODY_BYTES`). Default: 1 MiB. */
   bodyLimit?: number | "message";
   /**

@@ -108,7 +108,7 @@ export function resendRoute<Given extends TSchema = typeof NO_FIELDS>(
     ...(byteLists === undefined ? {} : { byteLists }),
     ...(method === "GET" || method === "DELETE"
       ? {}
-      : { body: body ?? NO_FIELDS, bodyOptional: body?.type !== "array" }),
+      : { body: body ?? NO_FIELDS, seesAllFields: true, bodyOptional: body?.type !== "array" }),
     // `bodyOf` has checked the body against the route's own schema.
     answers: { 200: Type.Any() },
     undocumented: true,

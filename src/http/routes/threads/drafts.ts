@@ -90,6 +90,7 @@ function createRoute({ db }: { db: Db }): Route {
     description: `Takes the fields of a send as far as they are written. A key with \`drafts:write\` and without \`emails:send\` can only propose. A project has at most ${MAX_DRAFTS} drafts, each of at most 1 MiB.`,
     examples: { body: EXAMPLE, answer: SAVED },
     body: NewDraft,
+    seesAllFields: true,
     rules: (body: Static<typeof NewDraft>) => checkFields(body, body.threadId !== undefined),
     answers: { 201: DraftView },
     errors: ["not_found"],
@@ -171,6 +172,7 @@ function replaceRoute({ db }: { db: Db }): Route {
       "Fields that are absent are removed. Its thread stays. With `version`, a change by someone else is not overwritten.",
     examples: { body: EXAMPLE, answer: SAVED },
     body: DraftFields,
+    seesAllFields: true,
     answers: { 200: DraftView },
     errors: ["not_found", "conflict"],
     async handle({ senderId, params, body, now, growing }) {

@@ -100,6 +100,7 @@ export function replyRoute(sendReply: SendReply): Route {
       "Sends from the inbox's address to the sender of the message, in the same thread. `Re:`, `In-Reply-To` and `References` are set.",
     examples: { body: { text: "Thank you. It works now." } },
     body: ReplyBody,
+    seesAllFields: true,
     bodyLimit: "message",
     answers: { 202: Replied },
     errors: ["not_found", "conflict"],
