@@ -2,13 +2,14 @@ import { AppError, invalid } from "../../core/errors.ts";
 import {
   type Broadcast,
   changeBroadcast,
+  holdDue,
   releaseHeld,
   replaceBody,
 } from "../../store/audience/broadcasts.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { retryOnConflict } from "../../store/engine/retry-on-conflict.ts";
-import { HELD_FOR } from "../../store/messages/held-recipients.ts";
+import { HELD_FOR, HOLD_MS } from "../../store/messages/held-recipients.ts";
 import type { SendingKey } from "../accept/accept.ts";
 import type { Sending } from "../accept/sending.ts";
 import { type BroadcastCheck, checkReady } from "./check.ts";
@@ -123,7 +124,10 @@ async function stepOnce(
     updatedAt: Math.max(now, broadcast.updatedAt + 1),
   };
   const changed = { broadcast: { ...broadcast, ...changes }, body };
-  const released = step === "pause" ? [] : [releaseHeld(broadcast, HELD_FOR.paused, now)];
-  await db.write([...changeBroadcast(broadcast, changes), ...released, ...record(changed)]);
+  const waiting =
+    step === "pause"
+      ? holdDue(broadcast, HELD_FOR.paused, { now, dueAt: now + HOLD_MS })
+      : releaseHeld(broadcast, HELD_FOR.paused, now);
+  await db.write([...changeBroadcast(broadcast, changes), waiting, ...record(changed)]);
   return changed;
 }

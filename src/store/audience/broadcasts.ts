@@ -228,6 +228,21 @@ export async function dueBulk(db: Db, senderId: string, now: number, most: numbe
   return row?.n ?? 0;
 }
 
+/**
+ * Returns the statement that holds the messages of a broadcast that are due. One by one, workers would write each of some thousand.
+ * @param dueAt when they are looked at again
+ */
+export function holdDue(
+  { senderId, id }: Broadcast,
+  reason: string,
+  { now, dueAt }: { now: number; dueAt: number },
+): Statement {
+  return {
+    sql: `UPDATE recipients SET due_at = ?, reason = ? WHERE (message_id, ord) IN (SELECT r.message_id, r.ord ${WAITING} AND r.due_at <= ?)`,
+    args: [dueAt, reason, senderId, id, now],
+  };
+}
+
 /** Returns the statement that makes the messages due that were held while the broadcast was paused. */
 export function releaseHeld({ senderId, id }: Broadcast, reason: string, now: number): Statement {
   return {
