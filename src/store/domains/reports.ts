@@ -1,4 +1,5 @@
 import { idCeiling } from "../../core/ids.ts";
+import { wellFormedJson } from "../../core/text.ts";
 import type { Db, Statement } from "../engine/client.ts";
 import { flag, plain, table } from "../engine/columns.ts";
 import { requireGuard } from "../engine/guards.ts";
@@ -75,7 +76,7 @@ export async function addReport(db: Db, report: TakenReport): Promise<void> {
       sql: "INSERT INTO taken_reports (domain_id, kind, counts, reporter, report_id, day) VALUES (?, ?, ?, ?, ?, ?)",
       args: [...place, reporter, reportId, day],
     },
-    addRows(report, JSON.stringify(rows)),
+    addRows(report, wellFormedJson(rows)),
   ]);
 }
 
