@@ -3362,7 +3362,7 @@ export interface components {
             audience: number | null;
             /** @description Contacts for whom a message was made. */
             recipients: number;
-            /** @description Contacts left out: suppressed, unsubscribed, or without the topic. */
+            /** @description Contacts left out: suppressed, unsubscribed, without the topic, or with a value that makes the subject too long. */
             skipped: number;
             /** @description Messages that a relay took, if it does not report deliveries. */
             sent: number;

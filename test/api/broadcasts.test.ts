@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { loadConfig } from "../../src/config.ts";
+import { MAX_SUBJECT_CHARS } from "../../src/core/messages/send-item.ts";
 import { HOUR_MS, SECOND_MS } from "../../src/core/time/units.ts";
 import { newId } from "../../src/core/ids.ts";
 import { UNBOUND } from "../../src/core/key-bounds.ts";
@@ -10,7 +11,12 @@ import { getMessage } from "../../src/store/messages/messages.ts";
 import { findShownProject } from "../../src/store/projects/projects.ts";
 import { renderTemplate, templateVariables } from "../../src/core/templates/render.ts";
 import type { Sending } from "../../src/flows/accept/sending.ts";
-import { makeBroadcasts, MAX_DUE, MESSAGES_PER_STEP } from "../../src/flows/broadcasts/make-messages.ts";
+import {
+  BROADCASTS_PER_TURN,
+  makeBroadcasts,
+  MAX_DUE,
+  MESSAGES_PER_STEP,
+} from "../../src/flows/broadcasts/make-messages.ts";
 import { readDue } from "../../src/flows/deliver/hold.ts";
 import { renderMemory } from "../../src/flows/mime/making.ts";
 import { createDownloads } from "../../src/http/pipeline/download.ts";
@@ -228,6 +234,49 @@ describe("a broadcast", () => {
     };
     await turn(crowded);
     expect(await emailsOf(full)).toEqual([]);
+  });
+
+  test("broadcasts that wait for room are behind those of other projects", async () => {
+    const sent = async (as: string) => {
+      const topic = (await call("POST", "/v1/topics", { name: "Waiting" }, as)).json.id;
+      const { id } = (await call("POST", "/v1/broadcasts", { ...LETTER, topicId: topic }, as)).json;
+      expect((await call("POST", `/v1/broadcasts/${id}/send`, {}, as)).json.status).toBe("sending");
+      return id;
+    };
+    await contacts(["a@example.com"]);
+    for (let count = 0; count < BROADCASTS_PER_TURN; count++) await sent(key);
+    api.clock.advance(1);
+    await call("POST", "/v1/contacts", { email: "b@example.com" }, api.acme.b.key);
+    const other = await sent(api.acme.b.key);
+    const crowded: Db = {
+      ...bound(api.db),
+      first: (sql, args) =>
+        args?.includes(MAX_DUE) && args.includes(senderId) ? crowd() : api.db.first(sql, args),
+    };
+    await turn(crowded);
+    await turn(crowded);
+    expect(await emailsOf(other)).toEqual(["b@example.com"]);
+    await api.db.write([{ sql: "UPDATE broadcasts SET status = 'canceled'", args: [] }]);
+  });
+
+  test("a subject with Liquid that shows nothing of a contact is filled in", async () => {
+    await contacts(["a@example.com"]);
+    const id = await letter({ subject: '{{ "June" | upcase }} news' });
+    await step(id, "send");
+    await turn();
+    expect(await messages(id)).toMatchObject([{ subject: "JUNE news" }]);
+  });
+
+  test("a contact whose value makes the subject too long is skipped, and the others get the broadcast", async () => {
+    await made("/v1/contact-properties", { name: "note", type: "string", fallback: "you" });
+    const note = "n".repeat(MAX_SUBJECT_CHARS);
+    await contacts(["b@example.com"]);
+    const id = await letter({ subject: "Hi {{ contact.properties.note }}" });
+    await step(id, "send");
+    await made("/v1/contacts", { email: "a@example.com", properties: { note } });
+    await turn();
+    expect(await emailsOf(id)).toEqual(["b@example.com"]);
+    expect(await read(id)).toMatchObject({ status: "sending", counts: { recipients: 1, skipped: 1 } });
   });
 
   test("ratePerHour spreads the messages evenly", async () => {

@@ -5,6 +5,7 @@ import { AppError } from "../../core/errors.ts";
 import { idCeiling, idFloor } from "../../core/ids.ts";
 import { UNBOUND } from "../../core/key-bounds.ts";
 import type { ReadItem } from "../../core/messages/send-item.ts";
+import { RenderingFailure } from "../../core/templates/render.ts";
 import { HOUR_MS, SECOND_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import { type BroadcastContact, nextContacts } from "../../store/audience/broadcast-contacts.ts";
@@ -28,7 +29,6 @@ import type { SendContent } from "../accept/content.ts";
 import type { Sending } from "../accept/sending.ts";
 import { type VolumeOfDay, volumeOfDay } from "../accept/volume.ts";
 import { checkedFilter } from "../audience/segments.ts";
-import { refusing } from "../projects/templates.ts";
 
 /*
  * The chore that makes the messages of broadcasts. A team that writes to its contacts would miss it. Simpler is one send for each
@@ -103,7 +103,11 @@ async function takeStep(deps: Sending, broadcast: Broadcast): Promise<boolean> {
     MAX_DUE - (await dueBulk(db, project.id, now, MAX_DUE)),
     ratePerStep(broadcast),
   );
-  if (room <= 0) return true;
+  if (room <= 0) {
+    // Those of other projects go first.
+    await db.write(advanceBroadcast(broadcast, { nextAt: now + SECOND_MS }));
+    return true;
+  }
   const volume = await volumeOfDay(deps.db, deps.volume, project, now);
   const left = volume.remaining ?? Number.POSITIVE_INFINITY;
   const range = {
@@ -137,7 +141,7 @@ function ratePerStep({ ratePerHour }: Broadcast): number {
 
 /** Returns when the next step is due after one that made some messages. */
 function nextStepAt({ ratePerHour, nextAt }: Broadcast, made: number, now: number): number {
-  if (ratePerHour === null) return nextAt ?? now;
+  if (ratePerHour === null) return now;
   // After a pause of the process, the rate does not catch up for more than a second.
   return Math.max(nextAt ?? now, now - SECOND_MS) + Math.ceil((made * HOUR_MS) / ratePerHour);
 }
@@ -171,7 +175,9 @@ async function makeMessages(
   const used = usedFields(broadcast.variables);
   const sends: PreparedSend[] = [];
   for (const contact of wanted) {
-    sends.push(await prepare(deps, step, contact, mergeData(used, contact, fallbacks)));
+    const data = mergeData(used, contact, fallbacks);
+    const subject = await subjectOf(deps, broadcast, data ?? {});
+    if (subject !== null) sends.push(await prepare(deps, step, contact, { subject, data }));
     // Its queries resolve without a pause, so a receipt would wait for all of them.
     await yieldToEventLoop();
   }
@@ -216,7 +222,7 @@ async function prepare(
   deps: Sending,
   { project, broadcast }: Step,
   contact: BroadcastContact,
-  data: Record<string, unknown> | null,
+  { subject, data }: { subject: string; data: Record<string, unknown> | null },
 ): Promise<PreparedSend> {
   const { from, replyTo, topicId, keyId } = broadcast;
   const name = [contact.firstName, contact.lastName].filter(Boolean).join(" ");
@@ -224,7 +230,7 @@ async function prepare(
     from,
     to: [name === "" ? { email: contact.email } : { email: contact.email, name }],
     replyTo,
-    subject: await subjectOf(deps, broadcast, data ?? {}),
+    subject,
     topicId,
     unsubscribeLink: true,
     stream: "bulk",
@@ -235,14 +241,22 @@ async function prepare(
   return prepareSend(deps, project, by, { item, scheduledAt: null }, options);
 }
 
-/** Returns the subject of one message. It is stored with it, because lists and searches show it. */
+/**
+ * Returns the subject of one message, which is stored with it, because lists and searches show it. Null if the values of the contact
+ * do not fit: one contact must not stop the others.
+ */
 async function subjectOf(
   { renderer }: Sending,
-  { senderId, subject, variables }: Broadcast,
+  { senderId, subject }: Broadcast,
   data: Record<string, unknown>,
-): Promise<string> {
-  if (subject === null || variables.length === 0 || !/\{[{%]/.test(subject)) return subject ?? "";
-  return (await refusing(renderer.template(senderId, { subject, html: null, text: null }, data))).subject;
+): Promise<string | null> {
+  if (subject === null || !/\{[{%]/.test(subject)) return subject ?? "";
+  try {
+    return (await renderer.template(senderId, { subject, html: null, text: null }, data)).subject;
+  } catch (error) {
+    if (!(error instanceof RenderingFailure)) throw error;
+    return null;
+  }
 }
 
 /**

@@ -14,7 +14,9 @@ const Counts = Type.Object(
   {
     audience: Nullable(Count("Contacts that passed the segment's filter at the start. Null before it.")),
     recipients: Count("Contacts for whom a message was made."),
-    skipped: Count("Contacts left out: suppressed, unsubscribed, or without the topic."),
+    skipped: Count(
+      "Contacts left out: suppressed, unsubscribed, without the topic, or with a value that makes the subject too long.",
+    ),
     sent: Count("Messages that a relay took, if it does not report deliveries."),
     delivered: Type.Integer(),
     bounced: Type.Integer(),
