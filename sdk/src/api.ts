@@ -2983,7 +2983,7 @@ export interface components {
                 [key: string]: string | number | boolean | null;
             };
             /**
-             * @description Choices by the id of their topic. Topics that are absent stay as they are.
+             * @description Choices by the id of their topic. Topics that are absent stay as they are. A topic with `doubleOptIn` is `pending` until the person uses the link that is mailed then.
              * @example {}
              */
             topics?: {
@@ -3004,7 +3004,7 @@ export interface components {
             /** @description Whether the person was subscribed afterwards. */
             subscribed: boolean;
             /**
-             * @description `api`, `page` and `one_click` of an unsubscribe link, `mail` to the address of List-Unsubscribe, or your words.
+             * @description `api`, `page` and `one_click` of an unsubscribe link, `double_opt_in` of a mailed link, `mail` to the address of List-Unsubscribe, or your words.
              * @example api
              */
             how: string;
@@ -3032,11 +3032,11 @@ export interface components {
                 [key: string]: string | number | boolean;
             };
             /**
-             * @description What the contact has chosen, by the id of the topic. For other topics, `defaultSubscribed` counts.
+             * @description What the contact has chosen, by the id of the topic. `pending`: the person has not used the mailed link, and gets nothing. For other topics, `defaultSubscribed` counts.
              * @example {}
              */
             topics: {
-                [key: string]: "unsubscribed" | "subscribed";
+                [key: string]: "unsubscribed" | "subscribed" | "pending";
             };
             /**
              * @description How the person joined and left, oldest first: the first entry and the last 29.
@@ -3089,7 +3089,7 @@ export interface components {
                 [key: string]: string | number | boolean | null;
             };
             /**
-             * @description Choices by the id of their topic. Topics that are absent stay as they are.
+             * @description Choices by the id of their topic. Topics that are absent stay as they are. A topic with `doubleOptIn` is `pending` until the person uses the link that is mailed then.
              * @example {}
              */
             topics?: {
@@ -3182,7 +3182,7 @@ export interface components {
              */
             description?: string;
             /**
-             * @description Whether addresses get it that have not chosen. Default: true.
+             * @description Whether addresses get it that have not chosen. Default: true, unless `doubleOptIn` is.
              * @default true
              */
             defaultSubscribed?: boolean;
@@ -3191,6 +3191,11 @@ export interface components {
              * @default true
              */
             visible?: boolean;
+            /**
+             * @description Whether people join it only by a mailed link. Then `defaultSubscribed` is false. Contacts that have joined before stay. Default: false.
+             * @default false
+             */
+            doubleOptIn?: boolean;
         };
         /** Topic */
         Topic: {
@@ -3204,6 +3209,7 @@ export interface components {
             description: string;
             defaultSubscribed: boolean;
             visible: boolean;
+            doubleOptIn: boolean;
             /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
@@ -3230,7 +3236,7 @@ export interface components {
              */
             description?: string;
             /**
-             * @description Whether addresses get it that have not chosen. Default: true.
+             * @description Whether addresses get it that have not chosen. Default: true, unless `doubleOptIn` is.
              * @default true
              */
             defaultSubscribed?: boolean;
@@ -3239,6 +3245,11 @@ export interface components {
              * @default true
              */
             visible?: boolean;
+            /**
+             * @description Whether people join it only by a mailed link. Then `defaultSubscribed` is false. Contacts that have joined before stay. Default: false.
+             * @default false
+             */
+            doubleOptIn?: boolean;
         };
         /** NewSegment */
         NewSegment: {

@@ -1,3 +1,4 @@
+import { asksToJoin } from "../flows/audience/double-opt-in.ts";
 import { mailSignInLink } from "../flows/account/sign-in.ts";
 import { log } from "../log.ts";
 import type { Parts } from "./routing/parts.ts";
@@ -7,6 +8,7 @@ import { contactPropertyRoutes } from "./routes/audience/properties.ts";
 import { broadcastRoutes } from "./routes/audience/broadcasts.ts";
 import { segmentRoutes } from "./routes/audience/segments.ts";
 import { topicRoutes } from "./routes/audience/topics.ts";
+import { joinRoutes } from "./routes/audience/join.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { domainRecordRoutes } from "./routes/domain-records.ts";
 import { domainReportRoutes } from "./routes/domain-reports.ts";
@@ -45,6 +47,11 @@ import { webhookDeliveryRoutes } from "./routes/webhook-deliveries.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
 import type { Route } from "./routing/route.ts";
 
+/** Returns the parts of routes that mail links which confirm something. */
+function linkDeps(parts: Parts) {
+  return { ...parts, publicUrl: parts.config.publicUrl, linkKey: parts.fileKey };
+}
+
 /** The routes of `/v1` in the order of the reference. */
 const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   emailRoutes,
@@ -70,9 +77,10 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   domainReportRoutes,
   inboxRoutes,
   ruleRoutes,
-  (parts) => forwardAddressRoutes({ ...parts, publicUrl: parts.config.publicUrl, linkKey: parts.fileKey }),
+  (parts) => forwardAddressRoutes(linkDeps(parts)),
   templateRoutes,
-  contactRoutes,
+  (parts) => contactRoutes({ ...parts, asksToJoin: (project) => asksToJoin(linkDeps(parts), project) }),
+  (parts) => joinRoutes(linkDeps(parts)),
   contactBatchRoute,
   contactPropertyRoutes,
   topicRoutes,

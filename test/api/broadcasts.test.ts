@@ -68,12 +68,23 @@ beforeAll(async () => {
         capturesAnyFrom: true,
       } as unknown as Sending;
       return [
-        ...contactRoutes({ db, clock, queue, handOut: createDownloads(clock) }),
+        ...contactRoutes({
+          db,
+          clock,
+          queue,
+          handOut: createDownloads(clock),
+          asksToJoin: () => () => Promise.reject(new Error("no topic asks for a link")),
+        }),
         contactBatchRoute({ db, quotas: config.quotas }),
         ...contactPropertyRoutes({ db }),
         ...topicRoutes({ db }),
         ...segmentRoutes({ db }),
-        ...broadcastRoutes({ ...deps, handOut: createDownloads(clock), config } as unknown as Parts),
+        ...broadcastRoutes({
+          ...deps,
+          handOut: createDownloads(clock),
+          asksToJoin: () => () => Promise.reject(new Error("no topic asks for a link")),
+          config,
+        } as unknown as Parts),
       ];
     },
   });

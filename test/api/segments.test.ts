@@ -36,6 +36,7 @@ beforeAll(async () => {
         clock,
         queue: openMemoryQueue({ clock, log: log("queue") }),
         handOut: createDownloads(clock),
+        asksToJoin: () => () => Promise.reject(new Error("no topic asks for a link")),
       }),
       contactBatchRoute({ db, quotas: loadConfig({}).quotas }),
       ...contactPropertyRoutes({ db }),

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { MAX_TOPICS } from "../../src/core/audience/topics.ts";
-import { HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
+import { JOIN_LINK_MS } from "../../src/flows/audience/double-opt-in.ts";
+import { MAX_JOIN_LINKS_TO_ADDRESS } from "../../src/store/audience/join-links.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 import { turnUntil, type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 
@@ -262,6 +264,7 @@ describe("/v1/topics", () => {
         description: "",
         defaultSubscribed: true,
         visible: true,
+        doubleOptIn: false,
         createdAt: expect.any(String),
         updatedAt: made.createdAt,
       },
@@ -288,5 +291,94 @@ describe("/v1/topics", () => {
       service.call("POST", "/v1/topics", { name: `t${at}` }, { key: service.accountKey, headers });
     for (let at = 0; at < MAX_TOPICS; at++) expect((await create(at)).status).toBe(201);
     expect((await create(MAX_TOPICS)).body.error.code).toBe("quota_exceeded");
+  });
+});
+
+describe("a topic with double opt-in", () => {
+  let letters: string;
+  beforeAll(async () => {
+    letters = await topic({ name: "Letters <b>", doubleOptIn: true });
+  });
+  const links = async (): Promise<string[]> => {
+    const { body } = await call("GET", `/v1/emails?to=${encodeURIComponent(reader)}&limit=10`);
+    const mails = body.data.filter(
+      ({ subject }: { subject: string }) => subject === "Confirm your subscription",
+    );
+    return Promise.all(
+      mails.map(async ({ id }: { id: string }) => {
+        const { text } = (await call("GET", `/v1/emails/${id}`)).body;
+        return /\/j\/[\w.~-]+/.exec(text)?.[0] ?? "";
+      }),
+    );
+  };
+  const open = (method: string, link: string) => service.call(method, link, undefined, { key: "none" });
+  const choice = async () => (await contactNow()).topics[letters];
+
+  test("a person joins by a POST of the mailed link alone, and the trail says how, when and from where", async () => {
+    const id = await contact({ [letters]: "subscribed" });
+    expect(await choice()).toBe("pending");
+    expect(await reasonOf(await send(letters))).toBe("unsubscribed");
+    const [link = ""] = await links();
+    for (let scan = 0; scan < 2; scan++)
+      expect((await open("GET", link)).body).toContain("<dt>Letters &lt;b&gt;</dt>");
+    expect(await choice()).toBe("pending");
+    for (let time = 0; time < 2; time++) expect((await open("POST", link)).status).toBe(200);
+    expect(await choice()).toBe("subscribed");
+    const { consent } = await contactNow();
+    expect(
+      consent.map(({ how, subscribed, topicId, ip }: never) => [how, subscribed, topicId, typeof ip]),
+    ).toEqual([
+      ["api", true, undefined, "undefined"],
+      ["api", false, letters, "undefined"],
+      ["double_opt_in", true, letters, "string"],
+    ]);
+    await service.message(await send(letters), "delivered");
+    await call("PATCH", `/v1/contacts/${id}`, { topics: { [letters]: "subscribed" } });
+    expect([await choice(), (await links()).length]).toEqual(["subscribed", 1]);
+  });
+
+  test("a link that is forged, too old, or of a person who has left since does nothing", async () => {
+    const id = await contact({ [letters]: "subscribed" });
+    const [link = ""] = await links();
+    for (const forged of [`${link}x`, "/j/x", `/j/${"x".repeat(1001)}`, link.replace("/j/", "/f/")])
+      expect([forged, (await open("POST", forged)).status]).toEqual([forged, 404]);
+    await call("PATCH", `/v1/contacts/${id}`, { topics: { [letters]: "unsubscribed" } });
+    expect((await open("POST", link)).status).toBe(404);
+    expect(await choice()).toBe("unsubscribed");
+    await call("PATCH", `/v1/contacts/${id}`, { topics: { [letters]: "subscribed" } });
+    clock.shift(JOIN_LINK_MS);
+    expect((await open("POST", link)).status).toBe(404);
+    expect(await choice()).toBe("pending");
+  });
+
+  test("an address gets three links within a day, even if its contact is deleted in between", async () => {
+    for (let link = 0; link < MAX_JOIN_LINKS_TO_ADDRESS; link++)
+      await call("DELETE", `/v1/contacts/${await contact({ [letters]: "subscribed" })}`);
+    const body = { email: reader, topics: { [letters]: "subscribed" } };
+    const refused = await call("POST", "/v1/contacts", body);
+    expect([refused.status, refused.body.error.type]).toEqual([429, "rate_limited"]);
+    expect(await contactNow()).toBeUndefined();
+    expect(await links()).toHaveLength(MAX_JOIN_LINKS_TO_ADDRESS);
+    clock.shift(DAY_MS + 1);
+    expect((await call("POST", "/v1/contacts", body)).status).toBe(201);
+  });
+
+  test("a batch subscribes nobody, and a suppressed address gets no link", async () => {
+    const item = { email: reader, topics: { [letters]: "subscribed" } };
+    const { body } = await call("POST", "/v1/contacts/batch", { contacts: [item] });
+    expect(body.data[0].error).toMatchObject({ param: `topics.${letters}` });
+    await call("POST", "/v1/suppressions", { email: reader });
+    expect((await call("POST", "/v1/contacts", item)).status).toBe(422);
+    expect(await links()).toEqual([]);
+  });
+
+  test("a topic that people join by a link cannot be one that all get", async () => {
+    const both = { name: "Both", doubleOptIn: true, defaultSubscribed: true };
+    expect((await call("POST", "/v1/topics", both)).body.error.param).toBe("defaultSubscribed");
+    expect((await call("PATCH", `/v1/topics/${news}`, { doubleOptIn: true })).status).toBe(422);
+    expect((await call("GET", `/v1/topics/${letters}`)).body).toMatchObject({
+      doubleOptIn: true,
+      defaultSubscribed: false,
+    });
   });
 });

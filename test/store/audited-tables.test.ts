@@ -23,6 +23,7 @@ const NOT_AUDITED: Readonly<Record<string, readonly string[]>> = {
     "complaints",
     "erased_unsubscriptions",
     "rule_effects",
+    "join_links",
     "import_parts",
     "broadcast_bodies",
   ],

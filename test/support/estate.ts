@@ -3,6 +3,7 @@ import { openSession } from "../../src/store/projects/member-sessions.ts";
 import { saveLane } from "../../src/store/installation/lanes.ts";
 import { sealUrl } from "../../src/core/crypto/tracking-token.ts";
 import { recipientToken } from "../../src/flows/mime/recipient-token.ts";
+import { joinUrl } from "../../src/flows/audience/double-opt-in.ts";
 import { forwardUrl } from "../../src/flows/rules/forward-addresses.ts";
 import { askForwardAddress } from "../../src/store/rules/forward-addresses.ts";
 import { approvalUrl } from "../../src/flows/notices/approval-link.ts";
@@ -176,6 +177,15 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     const { id } = await forwardAddress(making);
     const link = { senderId: making.tenant.senderId, id };
     return { id: forwardUrl({ publicUrl: "", linkKey }, link, Date.now() + HOUR_MS).slice("/f/".length) };
+  },
+  async "/j"({ world, tenant }) {
+    const { file: linkKey } = openKeys(null, world.service.folder);
+    const email = `join-${world.next()}@${tenant.name}.example.com`;
+    const call = (path: string, body: unknown) => world.service.call("POST", path, body, { key: tenant.key });
+    const { id } = (await call("/v1/topics", { name: "Letters" })).body;
+    await call("/v1/contacts", { email, topics: { [id]: "subscribed" } });
+    const link = { senderId: tenant.senderId, email, topicIds: [id] };
+    return { id: joinUrl({ publicUrl: "", linkKey }, link, Date.now() + HOUR_MS).slice("/j/".length) };
   },
   async "/o"(making) {
     return { id: (await trackedRecipient(making)).token };

@@ -9,7 +9,7 @@ export interface Consent {
   at: number;
   /** True if the person was subscribed afterwards. */
   subscribed: boolean;
-  /** `api`, `page`, `one_click`, `mail`, or words of the client. */
+  /** `api`, `page`, `one_click`, `double_opt_in`, `mail`, or words of the client. */
   how: string;
   /** The address from which the person acted. */
   ip?: string;

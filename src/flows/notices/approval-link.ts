@@ -1,7 +1,7 @@
 import { actingAs } from "../../core/actor.ts";
 import { addressKey } from "../../core/addresses.ts";
 import type { Key } from "../../core/crypto/key-ring.ts";
-import { seal, unsealOrNull } from "../../core/crypto/secretbox.ts";
+import { openLink, sealLink } from "../../core/crypto/sealed-link.ts";
 import { AppError } from "../../core/errors.ts";
 import { UNBOUND } from "../../core/key-bounds.ts";
 import { htmlText } from "../../mail/text/preview.ts";
@@ -19,8 +19,6 @@ import { readRecord } from "../read/record.ts";
 
 /** Path of the links. */
 export const APPROVAL_PATH = "/a/";
-/** Longest token that is opened, characters. */
-const MAX_TOKEN_CHARS = 1000;
 /** Maximum characters of the text and number of recipients that the page shows. */
 const MAX_TEXT_CHARS = 20_000;
 const MAX_SHOWN_RECIPIENTS = 100;
@@ -44,8 +42,8 @@ export function approvalUrl(
   address: string,
   { accountId, senderId, subjectId, at }: Notice,
 ): string {
-  const content = ["approval", accountId, senderId, subjectId, address, at + APPROVAL_MS];
-  return `${publicUrl}${APPROVAL_PATH}${seal(linkKey, JSON.stringify(content))}`;
+  const content = [accountId, senderId, subjectId, address];
+  return `${publicUrl}${APPROVAL_PATH}${sealLink(linkKey, "approval", content, at + APPROVAL_MS)}`;
 }
 
 /** Returns what a link names. Null: it was not made here, is too old, or its reader gets no notices any more. */
@@ -53,10 +51,9 @@ export async function openApprovalLink(
   { db, clock, linkKey }: LinkDeps,
   token: string,
 ): Promise<ApprovalLink | null> {
-  const plain = token.length > MAX_TOKEN_CHARS ? null : unsealOrNull(linkKey, token);
-  if (plain === null) return null;
-  const [kind, accountId, senderId, messageId, address, until] = JSON.parse(plain);
-  if (kind !== "approval" || until <= clock.now()) return null;
+  const content = openLink(linkKey, "approval", token, clock.now());
+  if (content === null) return null;
+  const [accountId, senderId, messageId, address] = content as [string, string, string, string];
   const { to } = await noticeSettings(db, accountId);
   const key = addressKey(address);
   const member = await findMember(db, key);

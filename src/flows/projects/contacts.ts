@@ -13,7 +13,13 @@ import {
   type PropertyShape,
   readValues,
 } from "../../core/audience/properties.ts";
-import { type ChoiceName, type Choices, readChoices, type TopicShape } from "../../core/audience/topics.ts";
+import {
+  type Choices,
+  type GivenChoice,
+  pendingTopics,
+  readChoices,
+  type TopicShape,
+} from "../../core/audience/topics.ts";
 import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
 import { AppError, invalid, readAll, existing } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
@@ -26,6 +32,7 @@ import { isBroken } from "../../store/engine/guards.ts";
 import {
   type Contact,
   type ContactChanges,
+  getContact,
   insertContact,
   NOT_ENGAGED,
   updateContact,
@@ -45,7 +52,7 @@ export interface NewContact {
   lastName?: string | null;
   metadata?: Record<string, unknown>;
   properties?: GivenValues;
-  topics?: Readonly<Record<string, ChoiceName>>;
+  topics?: Readonly<Record<string, GivenChoice>>;
   /** If left out: true, unless the address had unsubscribed when it was erased. */
   subscribed?: boolean;
   /** How the person joined or left. */
@@ -71,10 +78,22 @@ export interface KnownToProject {
   topics: readonly TopicShape[];
   /** Keys of erased addresses that had unsubscribed: only the client's word subscribes them again. */
   unsubscribed: ReadonlySet<string>;
+  /** True if people who join topics with `doubleOptIn` are asked by a link. */
+  asks?: boolean;
 }
 
+/**
+ * Mails the person of a contact a link to join topics.
+ * @param statements for the same write
+ */
+export type AskToJoin = (
+  contact: Contact,
+  topicIds: readonly string[],
+  statements: readonly Statement[],
+) => Promise<void>;
+
 /** The properties and topics of a project. */
-export type WhatContactsHave = Pick<KnownToProject, "shapes" | "topics">;
+export type WhatContactsHave = Pick<KnownToProject, "shapes" | "topics" | "asks">;
 
 /** Reads the properties and topics of a project. */
 export async function whatContactsHave(db: Db, senderId: string): Promise<WhatContactsHave> {
@@ -118,14 +137,14 @@ export function checkedAddress({ email, metadata }: Partial<NewContact>): string
 export function newContact(
   senderId: string,
   body: NewContact,
-  { shapes, topics, unsubscribed }: KnownToProject,
+  { shapes, topics, unsubscribed, asks = false }: KnownToProject,
   now: number,
 ): Contact {
   const subscribed = body.subscribed ?? !unsubscribed.has(addressKey(body.email));
   const [email, properties, choices, entry] = readAll(
     () => checkedAddress(body),
     () => changedValues({}, readValues(shapes, body.properties ?? {})),
-    () => readChoices(topics, body.topics ?? {}),
+    () => readChoices(topics, body.topics ?? {}, asks),
     () => readConsent(body.consent, subscribed, now),
   );
   checkValuesSize(properties);
@@ -156,19 +175,23 @@ function trailOf(entry: Consent, choices: Choices): readonly Consent[] {
 /**
  * Adds a contact to the project's list.
  * @param record returns statements for the same write
- * @throws AppError 409 `duplicate`; 422 for an address or metadata that is not allowed
+ * @throws AppError 409 `duplicate`; 422 for an address or metadata that is not allowed; 429 if too many links were mailed
  */
 export async function createContact(
   db: Db,
   senderId: string,
   wanted: NewContact,
   now: number,
-  record: (contact: Contact) => readonly Statement[],
+  { record, ask }: { record: (contact: Contact) => readonly Statement[]; ask: AskToJoin },
 ): Promise<Contact> {
   const key = addressKey(checkedAddress(wanted));
-  const contact = newContact(senderId, wanted, await knownToProject(db, senderId, [key]), now);
+  const known = { ...(await knownToProject(db, senderId, [key])), asks: true };
+  const contact = newContact(senderId, wanted, known, now);
+  const statements = [insertContact(contact), ...record(contact)];
+  const asked = pendingTopics(contact.topics);
   try {
-    await db.write([insertContact(contact), ...record(contact)]);
+    if (asked.length > 0) await ask(contact, asked, statements);
+    else await db.write(statements);
     return contact;
   } catch (error) {
     if (error instanceof ConstraintError && error.unique?.startsWith("contacts.") === true)
@@ -189,15 +212,36 @@ export async function changeContact(
   { senderId, id }: { senderId: string; id: string },
   changes: Omit<NewContact, "email">,
   now: number,
-  growing: ChangeLimit,
+  { growing, ask }: { growing: ChangeLimit; ask: AskToJoin },
 ): Promise<Contact> {
   checkMetadata(changes.metadata);
-  const fields = storedFields(changes, await whatContactsHave(db, senderId), now);
+  const have = { ...(await whatContactsHave(db, senderId)), asks: true };
+  const fields = storedFields(await withoutJoined(db, { senderId, id }, changes, have), have, now);
+  const asked = pendingTopics(fields.topics ?? {});
+  // First the mail: a link that is too many changes nothing.
+  if (asked.length > 0) await ask(existing("contact", await getContact(db, senderId, id)), asked, []);
   try {
     return existing("contact", await updateContact(db, senderId, id, fields, now, growing));
   } catch (error) {
     throw isBroken(error, "over_properties") ? invalid("properties", OVERSIZED) : error;
   }
+}
+
+/** Returns changes without topics that the person has joined by a link before. */
+async function withoutJoined(
+  db: Db,
+  { senderId, id }: { senderId: string; id: string },
+  changes: Omit<NewContact, "email">,
+  { topics }: WhatContactsHave,
+): Promise<Omit<NewContact, "email">> {
+  const byLink = new Set(topics.filter(({ doubleOptIn }) => doubleOptIn).map((topic) => topic.id));
+  const joins = Object.entries(changes.topics ?? {}).filter(([topic]) => byLink.has(topic));
+  if (joins.length === 0) return changes;
+  const contact = existing("contact", await getContact(db, senderId, id));
+  const others = Object.entries(changes.topics ?? {}).filter(
+    ([topic, choice]) => !(byLink.has(topic) && choice === "subscribed" && contact.topics[topic] === 1),
+  );
+  return { ...changes, topics: Object.fromEntries(others) };
 }
 
 /** Returns the given fields as the database will store them. Throws 422 for what is not allowed. */
@@ -211,7 +255,7 @@ export function storedFields(
     subscribed,
     consent,
   }: Omit<NewContact, "email">,
-  { shapes, topics }: WhatContactsHave,
+  { shapes, topics, asks = false }: WhatContactsHave,
   now: number,
 ): ContactChanges {
   if (consent !== undefined && subscribed === undefined && named === undefined)
@@ -219,7 +263,7 @@ export function storedFields(
       "consent",
       "can only be given together with `subscribed` or `topics`, of which it is the proof.",
     );
-  const choices = named === undefined ? undefined : readChoices(topics, named);
+  const choices = named === undefined ? undefined : readChoices(topics, named, asks);
   const entry = readConsent(consent, subscribed ?? true, now);
   const entries = [...(subscribed === undefined ? [] : [entry]), ...consentsOf(entry, choices ?? {})];
   return {

@@ -1,7 +1,7 @@
 import { actingAs, currentActor } from "../../core/actor.ts";
 import { addressKey, normalizeAddress, splitAddress } from "../../core/addresses.ts";
 import type { Key } from "../../core/crypto/key-ring.ts";
-import { seal, unsealOrNull } from "../../core/crypto/secretbox.ts";
+import { openLink, sealLink } from "../../core/crypto/sealed-link.ts";
 import { AppError, invalid } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { DAY_MS } from "../../core/time/units.ts";
@@ -9,7 +9,6 @@ import { type Db, type Statement, type Store, ConstraintError } from "../../stor
 import { isBroken } from "../../store/engine/guards.ts";
 import { retryOnConflict } from "../../store/engine/retry-on-conflict.ts";
 import { findShownProject, type Project } from "../../store/projects/projects.ts";
-import { findSuppressions, removeSuppression } from "../../store/projects/suppressions.ts";
 import {
   askForwardAddress,
   confirmForwardAddress,
@@ -20,7 +19,8 @@ import {
   MAX_LINKS_TO_ADDRESS,
   rowOfAddress,
 } from "../../store/rules/forward-addresses.ts";
-import { hiddenProject, type Mailing, type OwnMail, sendOwnMail } from "../account/service-mail.ts";
+import { confirmationProject, plainName } from "../account/confirmation-mail.ts";
+import { type Mailing, type OwnMail, sendOwnMail } from "../account/service-mail.ts";
 import { tooManyRecords } from "../quotas.ts";
 
 // Without a proof of the recipient's consent, a rule could send all mail of a project to a stranger. The link is sealed as that of an
@@ -30,10 +30,6 @@ import { tooManyRecords } from "../quotas.ts";
 export const FORWARD_PATH = "/f/";
 /** Milliseconds for which a link works. */
 export const FORWARD_LINK_MS = 3 * DAY_MS;
-/** Longest token that is opened, characters. */
-const MAX_TOKEN_CHARS = 1000;
-/** Maximum characters of a project's name in the message. */
-const MAX_NAME_CHARS = 60;
 
 /** The services that ask the owner of an address. */
 export interface AskDeps extends Mailing {
@@ -52,7 +48,7 @@ export function forwardUrl(
   { senderId, id }: ForwardLink,
   until: number,
 ): string {
-  return `${publicUrl}${FORWARD_PATH}${seal(linkKey, JSON.stringify(["forward", senderId, id, until]))}`;
+  return `${publicUrl}${FORWARD_PATH}${sealLink(linkKey, "forward", [senderId, id], until)}`;
 }
 
 /**
@@ -92,9 +88,7 @@ async function askOnce(
   const key = addressKey(email);
   const before = await rowOfAddress(db, project.id, key);
   if (before !== null && before.removedAt === null && before.confirmedAt !== null) return before;
-  // In capture mode nothing leaves, and a developer looks for the link in their project.
-  const from = deps.captures ? project : await hiddenProject(deps, project.accountId);
-  await requireReachable(deps, project, from, key);
+  const from = await confirmationProject(deps, project, key);
   const now = clock.now();
   const dayStart = now - (now % DAY_MS);
   const mails = before !== null && before.askedAt >= dayStart ? before.mails + 1 : 1;
@@ -110,23 +104,6 @@ async function askOnce(
   const stored = [...askForwardAddress(address, before, dayStart), ...record(address)];
   await sendOwnMail(deps, from, [mail], stored).catch(refused(dayStart + DAY_MS - now));
   return address;
-}
-
-/** Refuses an address that the project, or the service itself, must not write to. */
-async function requireReachable(
-  { db, clock, captures }: AskDeps,
-  project: Project,
-  from: Project,
-  key: string,
-): Promise<void> {
-  const now = clock.now();
-  const own = (await findSuppressions(db, project.id, [key], now)).get(key);
-  if (own !== undefined)
-    throw invalid("email", "is suppressed in this project. Delete that suppression first.");
-  const other = (await findSuppressions(db, from.id, [key], now)).get(key);
-  if (other?.reason === "complaint") throw invalid("email", "wants no mail of this service.");
-  // A bounce would end all links for good, because no key opens that project.
-  if (other !== undefined && !captures) await removeSuppression(db, from.id, key);
 }
 
 /** Makes a handler that throws the error of a write as the client sees it. */
@@ -157,12 +134,6 @@ function mailFor(deps: AskDeps, { name }: Project, address: ForwardAddress): Own
   };
 }
 
-/** Returns a name without what could be read as a link or a sentence of ours: its owner may be anybody. */
-function plainName(name: string): string {
-  const words = name.replace(/[^\p{L}\p{M}\p{N}'&-]+/gu, " ").trim();
-  return [...words].slice(0, MAX_NAME_CHARS).join("");
-}
-
 /** A link that was opened: its address, and the name of the project that asked. */
 export interface OpenedForward {
   address: ForwardAddress;
@@ -174,10 +145,9 @@ export async function openForwardLink(
   { db, clock, linkKey }: Store & { linkKey: Key },
   token: string,
 ): Promise<OpenedForward | null> {
-  const plain = token.length > MAX_TOKEN_CHARS ? null : unsealOrNull(linkKey, token);
-  if (plain === null) return null;
-  const [kind, senderId, id, until] = JSON.parse(plain);
-  if (kind !== "forward" || until <= clock.now()) return null;
+  const content = openLink(linkKey, "forward", token, clock.now());
+  if (content === null) return null;
+  const [senderId, id] = content as [string, string];
   const [address, project] = await Promise.all([
     getForwardAddress(db, senderId, id),
     findShownProject(db, senderId),

@@ -27,6 +27,7 @@ import { deleteOldReports } from "../../store/domains/reports.ts";
 import { deleteOldComplaints } from "../../store/projects/reputation.ts";
 import { deleteExpiredSuppressions, oldSuppressions } from "../../store/projects/suppressions.ts";
 import { utcDay } from "../../store/projects/usage.ts";
+import { deleteOldJoinLinks } from "../../store/audience/join-links.ts";
 import { deleteRemovedAddresses } from "../../store/rules/forward-addresses.ts";
 import { deleteOldReplies, REPLY_EVERY_MS } from "../../store/rules/rule-effects.ts";
 import { pauseWhenDone } from "./backoff.ts";
@@ -218,6 +219,11 @@ export function forgetReplies({ db, clock }: RetentionDeps): () => Promise<void>
 /** Makes the chore that deletes forward addresses that were removed, once the links of their day no longer count. */
 export function forgetForwardAddresses({ db, clock }: RetentionDeps): () => Promise<void> {
   return forgetRows(clock, (now, most) => deleteRemovedAddresses(db, now - DAY_MS, most));
+}
+
+/** Makes the chore that deletes links to join topics that no longer count. */
+export function forgetJoinLinks({ db, clock }: RetentionDeps): () => Promise<void> {
+  return forgetRows(clock, (now, most) => deleteOldJoinLinks(db, now - DAY_MS, most));
 }
 
 /** Makes the chore that deletes notices that ended long ago. */

@@ -37,7 +37,11 @@ const TAGS: readonly Tag[] = [
     description: "Keys, projects, figures and limits.",
     segments: ["api-keys", "senders", "me", "account", "stats", "quota", "health", "settings", "members"],
   },
-  { name: "links", description: "Links in messages. They need no key.", segments: ["u", "o", "c", "a", "f"] },
+  {
+    name: "links",
+    description: "Links in messages. They need no key.",
+    segments: ["u", "o", "c", "a", "f", "j"],
+  },
   { name: "service", description: "The service itself.", segments: [""] },
 ];
 

@@ -1,11 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Consent } from "../../core/audience/consent.ts";
 import { MAX_PROPERTIES } from "../../core/audience/properties.ts";
-import { CHOICE_NAMES, MAX_TOPICS } from "../../core/audience/topics.ts";
+import { GIVEN_CHOICES, MAX_TOPICS } from "../../core/audience/topics.ts";
 import { addressKey } from "../../core/addresses.ts";
 import { invalid, notFound } from "../../core/errors.ts";
 import { unsubscribeRecipient } from "../../flows/deliver/unsubscribe-recipient.ts";
 import {
+  type AskToJoin,
   changeContact,
   checkedAddress,
   checkMetadata,
@@ -18,6 +19,7 @@ import type { Outbox } from "../../flows/outbox.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { listRecipients } from "../../store/messages/recipients.ts";
 import { type Contact, deleteContact, getContact, setSubscribed } from "../../store/projects/contacts.ts";
+import type { Project } from "../../store/projects/projects.ts";
 import { created, noContent, ok } from "../routing/answer.ts";
 import type { Parts } from "../routing/parts.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
@@ -35,9 +37,10 @@ const Properties = Type.Optional(
   }),
 );
 const Topics = Type.Optional(
-  Type.Record(Type.String(), OneOf(CHOICE_NAMES), {
+  Type.Record(Type.String(), OneOf(GIVEN_CHOICES), {
     maxProperties: MAX_TOPICS,
-    description: "Choices by the id of their topic. Topics that are absent stay as they are.",
+    description:
+      "Choices by the id of their topic. Topics that are absent stay as they are. A topic with `doubleOptIn` is `pending` until the person uses the link that is mailed then.",
     // The topic must exist.
     examples: [{}],
   }),
@@ -96,19 +99,24 @@ const Unsubscribe = Type.Object(
   { examples: [{}] },
 );
 
+interface Asking {
+  /** Returns what mails a link to people who join a topic of the project. */
+  asksToJoin: (project: Project) => AskToJoin;
+}
+
 /** Returns the routes of `/v1/contacts`. */
-export function contactRoutes(deps: Outbox & Pick<Parts, "handOut">): Route[] {
+export function contactRoutes(deps: Outbox & Pick<Parts, "handOut"> & Asking): Route[] {
   const { db } = deps;
   return [
-    createRoute(db),
+    createRoute(deps),
     ...contactListRoutes(deps),
-    ...itemRoutes(db),
+    ...itemRoutes(deps),
     unsubscribeRoute(deps),
     resubscribeRoute(db),
   ];
 }
 
-function createRoute(db: Db): Route {
+function createRoute({ db, asksToJoin }: { db: Db } & Asking): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/contacts",
@@ -122,14 +130,18 @@ function createRoute(db: Db): Route {
     body: CreateContact,
     rules: checkedAddress,
     answers: { 201: ContactSchema },
-    async handle({ senderId, body, now, record }) {
+    errors: ["rate_limited"],
+    async handle({ senderId, project, body, now, record }) {
       const answer = (contact: Contact) => created(showContact(contact));
-      return answer(await createContact(db, senderId, body, now, (contact) => record(answer(contact))));
+      const stored = (contact: Contact) => record(answer(contact));
+      return answer(
+        await createContact(db, senderId, body, now, { record: stored, ask: asksToJoin(project) }),
+      );
     },
   });
 }
 
-function itemRoutes(db: Db): Route[] {
+function itemRoutes({ db, asksToJoin }: { db: Db } & Asking): Route[] {
   return [
     projectRoute({
       method: "GET",
@@ -157,9 +169,11 @@ function itemRoutes(db: Db): Route[] {
       body: UpdateContact,
       rules: ({ metadata }: Static<typeof UpdateContact>) => checkMetadata(metadata),
       answers: { 200: ContactSchema },
-      async handle({ senderId, params, body, now, growing }) {
+      errors: ["rate_limited"],
+      async handle({ senderId, project, params, body, now, growing }) {
         const contact = { senderId, id: params.id };
-        return ok(showContact(await changeContact(db, contact, body, now, growing)));
+        const ask = asksToJoin(project);
+        return ok(showContact(await changeContact(db, contact, body, now, { growing, ask })));
       },
     }),
     projectRoute({

@@ -51,7 +51,7 @@ export const ConsentView = Type.Object(
     subscribed: Type.Boolean({ description: "Whether the person was subscribed afterwards." }),
     how: Type.String({
       description:
-        "`api`, `page` and `one_click` of an unsubscribe link, `mail` to the address of List-Unsubscribe, or your words.",
+        "`api`, `page` and `one_click` of an unsubscribe link, `double_opt_in` of a mailed link, `mail` to the address of List-Unsubscribe, or your words.",
       examples: ["api"],
     }),
     ip: Type.Optional(Type.String({ examples: ["203.0.113.7"] })),
@@ -84,7 +84,7 @@ export const ContactSchema = Type.Object(
     }),
     topics: Type.Record(Type.String(), OneOf(CHOICE_NAMES), {
       description:
-        "What the contact has chosen, by the id of the topic. For other topics, `defaultSubscribed` counts.",
+        "What the contact has chosen, by the id of the topic. `pending`: the person has not used the mailed link, and gets nothing. For other topics, `defaultSubscribed` counts.",
       examples: [{}],
     }),
     consent: Type.Array(ConsentView, {

@@ -118,7 +118,7 @@ async function gettingTopic(
   step: Step,
 ): Promise<Numbers> {
   const subscribed = await subscribedNumbers(step);
-  const chosen = await numbersWith(`t:${id}`, comparison(VALUE, "eq", defaultSubscribed ? 0 : 1), step);
+  const chosen = await numbersWith(`t:${id}`, comparison(VALUE, defaultSubscribed ? "ne" : "eq", 1), step);
   return subscribed.map((flag, at) => flag & ((chosen[at] ?? 0) ^ Number(defaultSubscribed)));
 }
 

@@ -56,7 +56,7 @@ function subjectSql(subject: Subject): Condition {
       return { sql: "(contacts.properties ->> ?)", args: [`$."${subject.name}"`] };
     case "topic":
       return {
-        sql: "(contacts.subscribed AND COALESCE(contacts.topics ->> ?, ?))",
+        sql: "(contacts.subscribed AND COALESCE(contacts.topics ->> ?, ?) = 1)",
         args: [`$."${subject.id}"`, Number(subject.defaultSubscribed)],
       };
     default:

@@ -25,6 +25,7 @@ const TOPICS = table<Topic>("topics", {
   description: plain("description"),
   defaultSubscribed: flag("default_subscribed"),
   visible: flag("visible"),
+  doubleOptIn: flag("double_opt_in"),
   createdAt: plain("created_at"),
   updatedAt: plain("updated_at"),
 });
@@ -33,7 +34,8 @@ const KEPT = "deleted_at IS NULL";
 
 const SHAPES: ConfigurationQuery<{ topics: string }, readonly TopicShape[]> = {
   sql: `SELECT json_group_array(json_object('id', id, 'name', name, 'description', description,
-      'defaultSubscribed', json(iif(default_subscribed, 'true', 'false')), 'visible', json(iif(visible, 'true', 'false')))) AS topics
+      'defaultSubscribed', json(iif(default_subscribed, 'true', 'false')), 'visible', json(iif(visible, 'true', 'false')),
+      'doubleOptIn', json(iif(double_opt_in, 'true', 'false')))) AS topics
     FROM (SELECT * FROM topics WHERE sender_id = ? AND ${KEPT} ORDER BY id LIMIT ${MAX_TOPICS})`,
   read: ({ topics }) => JSON.parse(topics),
 };
@@ -60,7 +62,9 @@ export function insertTopic(topic: Topic): Statement[] {
 }
 
 /** Fields of a topic that may be changed. */
-export type TopicChanges = Partial<Pick<Topic, "name" | "description" | "defaultSubscribed" | "visible">>;
+export type TopicChanges = Partial<
+  Pick<Topic, "name" | "description" | "defaultSubscribed" | "visible" | "doubleOptIn">
+>;
 
 /** Changes the given fields. Returns the topic afterwards; null if the project has none with that id. */
 export function updateTopic(

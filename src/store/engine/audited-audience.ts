@@ -42,6 +42,11 @@ export const AUDITED_TOPICS: readonly Audited[] = [
   ...withFields(AUDITED_CONTACTS, "contacts", { topics: ["topics", "long"] }),
 ];
 
+/** The table of the step of double opt-in, which makes the triggers of topics again. */
+export const AUDITED_DOUBLE_OPT_IN: readonly Audited[] = withFields(AUDITED_TOPICS, "topics", {
+  double_opt_in: ["doubleOptIn", "flag"],
+});
+
 /** The table of the step of segments. */
 export const AUDITED_SEGMENTS: readonly Audited[] = [
   {
@@ -81,7 +86,8 @@ export const AUDITED_BROADCAST: readonly Audited[] = [
 /** The tables of all steps of the audience, as the last of them watches them. */
 export const AUDITED_AUDIENCE: readonly Audited[] = [
   PROPERTIES,
-  ...AUDITED_TOPICS,
+  ...AUDITED_TOPICS.filter(({ table }) => table !== "topics"),
+  ...AUDITED_DOUBLE_OPT_IN,
   ...AUDITED_SEGMENTS,
   ...AUDITED_BROADCAST,
 ];

@@ -16,6 +16,7 @@ import wildcard from "../../../db/migrations/0012_wildcard.sql" with { type: "te
 import segments from "../../../db/migrations/0017_segments.sql" with { type: "text" };
 import accepted from "../../../db/migrations/0014_accepted_senders.sql" with { type: "text" };
 import ruleReplies from "../../../db/migrations/0015_rule_replies.sql" with { type: "text" };
+import doubleOptIn from "../../../db/migrations/0023_double_opt_in.sql" with { type: "text" };
 import engagement from "../../../db/migrations/0020_engagement.sql" with { type: "text" };
 import notes from "../../../db/migrations/0018_notes.sql" with { type: "text" };
 import forwardAddresses from "../../../db/migrations/0019_forward_addresses.sql" with { type: "text" };
@@ -24,7 +25,13 @@ import broadcasts from "../../../db/migrations/0021_broadcasts.sql" with { type:
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
-import { AUDITED_BROADCAST, AUDITED_CONTACTS, AUDITED_SEGMENTS, AUDITED_TOPICS } from "./audited-audience.ts";
+import {
+  AUDITED_BROADCAST,
+  AUDITED_CONTACTS,
+  AUDITED_DOUBLE_OPT_IN,
+  AUDITED_SEGMENTS,
+  AUDITED_TOPICS,
+} from "./audited-audience.ts";
 import { AUDITED_IMPORTS, AUDITED_MEMBERS, AUDITED_NOTICES, AUDITED_RULES } from "./audited-members.ts";
 import { AUDITED_NOTES } from "./audited-notes.ts";
 import { AUDITED_ACCEPTED, AUDITED_FORWARDS, AUDITED_WILDCARD } from "./audited-receiving.ts";
@@ -98,6 +105,7 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   { version: 21, name: "broadcasts", sql: audited(broadcasts, AUDITED_BROADCAST), worksWith: 20 },
   { version: 22, name: "rule_effects", sql: ruleEffects, worksWith: 21 },
+  { version: 23, name: "double_opt_in", sql: audited(doubleOptIn, AUDITED_DOUBLE_OPT_IN), worksWith: 22 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

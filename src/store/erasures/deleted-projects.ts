@@ -62,6 +62,7 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["contact_properties", "id", OWN],
   ["topics", "id", OWN],
   ["audience_columns", "id", OWN],
+  ["join_links", "id", OWN],
   ["segments", "id", OWN],
   ["broadcast_figures", "broadcast_id, hour", OF_BROADCAST],
   ["broadcast_bodies", "broadcast_id", OWN],

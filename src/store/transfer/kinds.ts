@@ -222,6 +222,7 @@ export const NOT_EXPORTED: Readonly<Record<string, string>> = {
   zone_notices: "every start notifies the secondaries of every zone",
   stray_objects: "uploads in progress to this installation's object store",
   stats_domains: "counted by triggers",
+  join_links: "links that were mailed today",
   audience_columns: "copied by triggers",
   audience_numbers: "copied by triggers",
   audience_values: "copied by triggers",

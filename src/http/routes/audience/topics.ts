@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { MAX_TOPICS } from "../../../core/audience/topics.ts";
 import { existing, notFound } from "../../../core/errors.ts";
-import { createTopic } from "../../../flows/audience/topics.ts";
-import { getTopic, listTopics, markTopic, type Topic, updateTopic } from "../../../store/audience/topics.ts";
+import { changeTopic, createTopic } from "../../../flows/audience/topics.ts";
+import { getTopic, listTopics, markTopic, type Topic } from "../../../store/audience/topics.ts";
 import type { Store } from "../../../store/engine/client.ts";
 import { created, noContent, ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
@@ -38,13 +38,20 @@ const FIELDS = {
   defaultSubscribed: Type.Optional(
     Type.Boolean({
       default: true,
-      description: "Whether addresses get it that have not chosen. Default: true.",
+      description: "Whether addresses get it that have not chosen. Default: true, unless `doubleOptIn` is.",
     }),
   ),
   visible: Type.Optional(
     Type.Boolean({
       default: true,
       description: "Whether the page of unsubscribe links shows it. Default: true.",
+    }),
+  ),
+  doubleOptIn: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        "Whether people join it only by a mailed link. Then `defaultSubscribed` is false. Contacts that have joined before stay. Default: false.",
     }),
   ),
 };
@@ -56,6 +63,7 @@ const TopicView = Type.Object(
     description: Type.String({ examples: ["Once a month"] }),
     defaultSubscribed: Type.Boolean(),
     visible: Type.Boolean(),
+    doubleOptIn: Type.Boolean(),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   },
@@ -129,7 +137,7 @@ function itemRoutes({ db }: Pick<Store, "db">): Route[] {
       body: Type.Partial(CreateTopic, { title: "TopicChanges" }),
       answers: { 200: TopicView },
       async handle({ senderId, params, body, now }) {
-        return ok(showTopic(existing("topic", await updateTopic(db, senderId, params.id, body, now))));
+        return ok(showTopic(await changeTopic(db, { senderId, id: params.id }, body, now)));
       },
     }),
     projectRoute({

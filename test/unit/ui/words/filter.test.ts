@@ -30,6 +30,7 @@ const topic = {
   description: "",
   defaultSubscribed: true,
   visible: true,
+  doubleOptIn: false,
   ...times,
 };
 const subjects = subjectsOf({ properties, topics: [topic] });
