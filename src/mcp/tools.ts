@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { IDEMPOTENCY_KEY } from "../core/idempotency-key.ts";
 import { TRUSTS } from "../core/messages/sender.ts";
+import { AUDIENCE_TOOLS } from "./audience-tools.ts";
 import { choiceInput, flagInput, MAIL, MESSAGE_INPUT, PAGE, textInput } from "./inputs.ts";
 import { THREAD_TOOLS } from "./thread-tools.ts";
 import { type Args, type CallApi, idIn, type Tool, type ToolAnswer, withQuery } from "./tool.ts";
@@ -166,6 +167,7 @@ export const TOOLS: readonly Tool[] = [
     strangersWords: RECORDS,
     run: (call, args) => call({ method: "POST", path: `/v1/domains/${idIn(args, "id", "dom")}/verify` }),
   },
+  ...AUDIENCE_TOOLS,
   {
     name: "list_suppressions",
     title: "List suppressed addresses",

@@ -206,6 +206,8 @@ describe("words of strangers", () => {
       wait_for_email: { to: "agent@in.test" },
       search_emails: {},
       verify_domain: { id: domain.id },
+      list_contacts: {},
+      save_contact: { email: "words@other.example", firstName: "Ana" },
       list_suppressions: {},
       list_notices: {},
     };
