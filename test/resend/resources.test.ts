@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Resend } from "resend";
 import { until } from "../support/poll.ts";
 import { publish } from "../support/dns.ts";
+import { until } from "../support/poll.ts";
 import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
 
 const TO = "delivered@simulator.mail.test";
@@ -143,6 +144,22 @@ describe("contacts of the package resend", () => {
     });
     const missing = await resend.contacts.create({ email: "fay@example.com", audienceId: "x" });
     expect(missing.error?.statusCode).toBe(404);
+  });
+
+  test("a CSV file is imported under the columns of the caller, and its import is read", async () => {
+    const csv = "Mail,Given,Left\nhal@example.com,Hal,false\nivy@example.com,Ivy,true\nno address,X,false\n";
+    const columnMap = { email: "Mail", firstName: "Given", unsubscribed: "Left" };
+    const made = await resend.contacts.imports.create({ file: new Blob([csv]), columnMap });
+    expect(made.data).toEqual({ object: "contact_import", id: expect.stringMatching(/^imp_/) as never });
+    const read = async () => (await resend.contacts.imports.get(made.data?.id ?? "")).data;
+    await until(async () => (await read())?.status === "completed");
+    expect((await read())?.counts).toEqual({ total: 3, created: 2, updated: 0, skipped: 0, failed: 1 });
+    expect((await resend.contacts.get({ email: "ivy@example.com" })).data).toMatchObject({
+      first_name: "Ivy",
+      unsubscribed: true,
+    });
+    const skip = await resend.contacts.imports.create({ file: new Blob([csv]), onConflict: "skip" });
+    expect(skip.error).toMatchObject({ statusCode: 422, message: expect.stringContaining("upsert") });
   });
 
   test("a property is defined, changed and removed, and a contact has its value", async () => {

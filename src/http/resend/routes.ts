@@ -2,6 +2,7 @@ import type { Route } from "../routing/route.ts";
 import { apiKeyRoutes } from "./api-keys.ts";
 import { attachmentRoutes, fileRoute } from "./attachments.ts";
 import { broadcastRoutes } from "./broadcasts.ts";
+import { contactImportRoutes } from "./audience/imports.ts";
 import { propertyRoutes } from "./audience/properties.ts";
 import { segmentRoutes } from "./audience/segments.ts";
 import { topicRoutes } from "./audience/topics.ts";
@@ -32,6 +33,7 @@ export function resendRoutes(routes: readonly Route[], deps: Parts): Route[] {
     ...propertyRoutes(operations, deps.db),
     ...topicRoutes(operations, deps.db),
     ...segmentRoutes(operations, deps.db),
+    ...contactImportRoutes(operations),
     ...contactRoutes(operations, deps.db),
     ...broadcastRoutes(operations, deps.db),
     ...templateRoutes(operations, deps.db),

@@ -1,0 +1,124 @@
+import { Type } from "@sinclair/typebox";
+import { AppError, invalid } from "../../../core/errors.ts";
+import { isObject } from "../../../core/validation.ts";
+import type { Answer } from "../../routing/answer.ts";
+import type { CheckedRequest, Route } from "../../routing/route.ts";
+import { callOperation, type Operations, RESEND_PATH, rightsOf, translated } from "../form/translate.ts";
+
+/** Largest form that is read, bytes: it is in memory as a whole. POST /v1/contacts/import takes larger files. */
+export const MAX_FORM_BYTES = 4 * 1024 * 1024;
+
+interface Import {
+  id: string;
+  status: "running" | "done";
+  rows: number;
+  created: number;
+  updated: number;
+  unchanged: number;
+  failed: number;
+  createdAt: string;
+  endedAt: string | null;
+}
+
+/** Returns the routes of imports of contacts. */
+export function contactImportRoutes(operations: Operations): Route[] {
+  return [
+    createRoute(operations),
+    translated(operations, {
+      method: "GET",
+      path: "/contacts/imports/:id",
+      operation: "getImport",
+      summary: "Get an import of contacts",
+      answer: showImport,
+    }),
+  ];
+}
+
+function showImport({ id, status, rows, created, updated, unchanged, failed, createdAt, endedAt }: Import) {
+  return {
+    object: "contact_import",
+    id,
+    status: status === "done" ? "completed" : "in_progress",
+    created_at: createdAt,
+    completed_at: endedAt,
+    counts: { total: rows, created, updated, skipped: unchanged, failed },
+  };
+}
+
+function createRoute(operations: Operations): Route {
+  const operation = "importContacts";
+  return {
+    ...rightsOf(operations, operation),
+    method: "POST",
+    path: `${RESEND_PATH}/contacts/imports`,
+    operationId: "resend POST /contacts/imports",
+    summary: "Import contacts from a CSV file",
+    uploads: ["multipart/form-data"],
+    bodyLimit: MAX_FORM_BYTES,
+    answers: { 200: Type.Any() },
+    undocumented: true,
+    async handle(context) {
+      const csv = await fileOf(context);
+      const show = ({ body }: Answer): Answer => {
+        const { id } = body as { id: string };
+        return { status: 200, body: { object: "contact_import", id } };
+      };
+      const upload = { type: "text/csv", pieces: once(csv) };
+      const record = (answer: Answer) => context.record(show(answer));
+      return show(await callOperation(operations, operation, { ...context, upload, record }, {}));
+    },
+  };
+}
+
+async function* once(text: string): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode(text);
+}
+
+/** Returns the table of a form, under the headings that its column map gives. */
+async function fileOf({ request, upload }: CheckedRequest): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of upload?.pieces ?? []) pieces.push(piece);
+  const type = request.headers.get("content-type") ?? "";
+  const form = await new Response(Buffer.concat(pieces), { headers: { "content-type": type } })
+    .formData()
+    .catch(() => {
+      throw new AppError("invalid_request", "The body must be a form with a file.");
+    });
+  for (const name of ["segments", "topics"])
+    if (form.has(name))
+      throw invalid(name, "is not supported. Add the contacts with PATCH /contacts/{id} after the import.");
+  if (form.get("on_conflict") === "skip")
+    throw invalid("on_conflict", 'can only be "upsert". A cell that is empty changes nothing.');
+  const file = form.get("file");
+  if (file === null || typeof file === "string") throw invalid("file", "must be a CSV file.");
+  return renamedColumns(await file.text(), columnMap(form.get("column_map")));
+}
+
+/** Returns the heading that each column of a column map gets, by the heading that it has. */
+function columnMap(given: unknown): ReadonlyMap<string, string> {
+  const map = typeof given === "string" ? parsed(given) : {};
+  if (!isObject(map)) throw invalid("column_map", "must be an object as JSON.");
+  const { properties, ...columns } = map;
+  if (properties != null)
+    throw invalid("column_map.properties", 'is not supported. Give the file a column "properties" of JSON.');
+  return new Map(Object.entries(columns).map(([name, column]) => [String(column), name]));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function renamedColumns(csv: string, names: ReadonlyMap<string, string>): string {
+  if (names.size === 0) return csv;
+  const end = csv.search(/\r?\n|$/);
+  const headings = csv
+    .slice(0, end)
+    .replace(/^\ufeff/, "")
+    .split(",")
+    .map((heading) => heading.trim().replace(/^"(.*)"$/, "$1"));
+  return headings.map((heading) => names.get(heading) ?? heading).join(",") + csv.slice(end);
+}
