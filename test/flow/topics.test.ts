@@ -251,6 +251,30 @@ describe("the page of an unsubscribe link", () => {
     expect((await page(link, german)).html).toContain("<h1>Ihre Post</h1><p>Hallo.</p><dl>");
     expect((await page(link)).html).toContain("<h1>Your &lt;mail&gt;</h1>");
   });
+
+  test("a template gives the page the words of its buttons and sentences, line by line", async () => {
+    const link = await linkOf(await send(news));
+    const text =
+      "leaveAll: No more <mail>\nunknown: x\njoin:\nsubscribed: You get it: always\nconstructor: x";
+    await call("POST", "/v1/templates", {
+      name: "Words",
+      slug: "unsubscribe-page-words",
+      subject: "Words",
+      text,
+    });
+    const { html } = await page(link);
+    expect(html).toContain("<button>No more &lt;mail&gt;</button>");
+    expect(html).toContain("You get it: always <form");
+    expect(html).toContain(">Subscribe</button>");
+    const words = "leaveAll: Nichts mehr";
+    await call("POST", "/v1/templates", {
+      name: "Wörter",
+      slug: "unsubscribe-page-words-de",
+      subject: "Wörter",
+      text: words,
+    });
+    expect((await page(link, german)).html).toContain("<button>Nichts mehr</button>");
+  });
 });
 
 describe("/v1/topics", () => {

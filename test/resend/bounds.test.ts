@@ -68,7 +68,10 @@ describe("a body of Resend's API", () => {
   });
 
   test("a body of Resend's API has a limit for every text, list and map that a route reads", async () => {
-    const withBody = (await routes()).filter(({ method }) => method === "POST" || method === "PATCH");
+    // A file has the limit of its bytes.
+    const withBody = (await routes()).filter(
+      ({ method, uploads }) => uploads === undefined && (method === "POST" || method === "PATCH"),
+    );
     expect(withBody.length).toBeGreaterThan(20);
     const faults = withBody.flatMap(({ operationId, body, bodyCheckedBy }) => {
       if (body === undefined || bodyCheckedBy === "handler") return [`${operationId}: not checked`];

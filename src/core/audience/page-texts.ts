@@ -217,6 +217,19 @@ export function pageTexts(language: PageLanguage): PageTexts {
   return Object.fromEntries(FIELDS.map((field, at) => [field, words[at] ?? ""])) as unknown as PageTexts;
 }
 
+/**
+ * Returns the words that a project gives the page in place of ours, one to a line: `leaveAll: Stop all mail`. Other lines are
+ * ignored.
+ */
+export function ownTexts(lines: string): Partial<PageTexts> {
+  const named = lines.split("\n").flatMap((line) => {
+    const [, name, words = ""] = /^\s*(\w+):(.+)$/.exec(line) ?? [];
+    const field = FIELDS.find((one) => one === name);
+    return field === undefined || words.trim() === "" ? [] : [[field, words.trim()]];
+  });
+  return Object.fromEntries(named);
+}
+
 /** Maximum number of entries of an Accept-Language field that are read. */
 const MAX_ACCEPTED = 20;
 

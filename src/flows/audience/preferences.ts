@@ -1,4 +1,5 @@
 import { addressKey } from "../../core/addresses.ts";
+import { ownTexts, type PageLanguage, type PageTexts, pageTexts } from "../../core/audience/page-texts.ts";
 import type { TopicShape } from "../../core/audience/topics.ts";
 import { topicOfMessage, topicShapes } from "../../store/audience/topics.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
@@ -9,9 +10,18 @@ import { strangerContact, type UnsubscribeDeps } from "../deliver/unsubscribe-re
 
 /** Slug of the template whose subject and text are the page's own words. With `-de`, those for readers of German. */
 export const PAGE_TEMPLATE = "unsubscribe-page";
+/** Slug of the template whose text has the words of buttons and sentences, one to a line. */
+export const WORDS_TEMPLATE = "unsubscribe-page-words";
 
 /** Maximum characters of the page's own words. */
 export const MAX_PAGE_CHARS = 2000;
+
+/** Returns the words of pages for readers of a project in a language, with those that the project gives in place of ours. */
+export async function wordsFor(db: Db, senderId: string, language: PageLanguage): Promise<PageTexts> {
+  const slugs = [`${WORDS_TEMPLATE}-${language}`, WORDS_TEMPLATE];
+  const own = await beginningOf(db, senderId, slugs, MAX_PAGE_CHARS);
+  return { ...pageTexts(language), ...ownTexts(own?.text ?? "") };
+}
 
 /** A topic as a reader sees it. */
 export interface ReaderTopic extends Pick<TopicShape, "id" | "name" | "description"> {
@@ -26,13 +36,15 @@ export interface Preferences {
   topics: readonly ReaderTopic[];
   /** The project's own words in place of the heading, and above the buttons. */
   words: { subject: string; text: string } | null;
+  /** The words of buttons and sentences. */
+  texts: PageTexts;
 }
 
 /** Returns what the recipient of a message gets and can choose. @param language of the page */
 export async function preferencesOf(
   { db }: Pick<UnsubscribeDeps, "db">,
   { messageId, senderId, email }: Recipient,
-  language: string,
+  language: PageLanguage,
 ): Promise<Preferences> {
   const [topicId, contact] = await Promise.all([
     topicOfMessage(db, messageId),
@@ -54,15 +66,17 @@ interface Reader {
 export async function preferencesFor(
   db: Db,
   { senderId, topicId, contact }: Reader,
-  language: string,
+  language: PageLanguage,
 ): Promise<Preferences> {
-  const [topics, words] = await Promise.all([
+  const [topics, texts, words] = await Promise.all([
     topicShapes(db, senderId),
+    wordsFor(db, senderId, language),
     beginningOf(db, senderId, [`${PAGE_TEMPLATE}-${language}`, PAGE_TEMPLATE], MAX_PAGE_CHARS),
   ]);
   return {
     subscribed: contact?.subscribed ?? true,
     words,
+    texts,
     topics: topics
       .filter(({ id, visible }) => visible || id === topicId)
       .sort((a, b) => Number(b.id === topicId) - Number(a.id === topicId))

@@ -30,7 +30,7 @@ export function topicPageRoutes({ db }: Pick<Store, "db">): Route[] {
         const language = existing("language", PAGE_LANGUAGES.find((one) => one === params.language) ?? null);
         const { id } = existing("topic", await getTopic(db, senderId, params.id));
         const preferences = await preferencesFor(db, { senderId, topicId: id, contact: null }, language);
-        const { heading, content } = preferenceContent(preferences, language, null);
+        const { heading, content } = preferenceContent(preferences, null);
         const html = `<h1>${heading}</h1>${content}`;
         const page = previewPage({ html, cut: false, images: NO_IMAGES }, query.theme ?? "light");
         return raw(page, PREVIEW_TYPE, previewHeaders(false));

@@ -1,5 +1,5 @@
 import type { Key } from "../../../core/crypto/key-ring.ts";
-import { languageFor, pageTexts } from "../../../core/audience/page-texts.ts";
+import { languageFor } from "../../../core/audience/page-texts.ts";
 import { existing } from "../../../core/errors.ts";
 import {
   JOIN_PATH,
@@ -7,7 +7,8 @@ import {
   type OpenedJoin,
   openJoinLink,
 } from "../../../flows/audience/double-opt-in.ts";
-import type { Store } from "../../../store/engine/client.ts";
+import { wordsFor } from "../../../flows/audience/preferences.ts";
+import type { Db, Store } from "../../../store/engine/client.ts";
 import type { Answer } from "../../routing/answer.ts";
 import { openRoute, type Route } from "../../routing/route.ts";
 import { linkPage } from "../../views/link-page.ts";
@@ -30,7 +31,7 @@ export function joinRoutes(deps: Store & { linkKey: Key }): Route[] {
       description:
         "The page has a button. Opening it changes nothing, because link checkers open every link.",
       async handle({ params, request }) {
-        return page(await opened(params.token), request);
+        return page(deps.db, await opened(params.token), request);
       },
     }),
     openRoute({
@@ -43,23 +44,27 @@ export function joinRoutes(deps: Store & { linkKey: Key }): Route[] {
       async handle({ params, request, ip }) {
         const link = await opened(params.token);
         await joinByLink(deps, link, ip);
-        return page({ ...link, waits: false }, request);
+        return page(deps.db, { ...link, waits: false }, request);
       },
     }),
   ];
 }
 
-function page({ projectName, topics, waits }: OpenedJoin, request: Request): Answer {
+async function page(
+  db: Db,
+  { link, projectName, topics, waits }: OpenedJoin,
+  request: Request,
+): Promise<Answer> {
   const lang = languageFor(request.headers.get("accept-language"));
-  const texts = pageTexts(lang);
+  const { join, saved, subscribed } = await wordsFor(db, link.senderId, lang);
   const rows = topics.map(
     ({ name, description }) => `<dt>${Bun.escapeHTML(name)}</dt><dd>${Bun.escapeHTML(description)}</dd>`,
   );
   const button = waits
-    ? `<form method="post"><button>${texts.join}</button></form>`
-    : `<p>${texts.saved}</p>`;
+    ? `<form method="post"><button>${Bun.escapeHTML(join)}</button></form>`
+    : `<p>${Bun.escapeHTML(saved)}</p>`;
   const content = `<p>${Bun.escapeHTML(projectName)}</p><dl>${rows.join("")}</dl>${button}`;
-  return linkPage(waits ? texts.join : texts.subscribed, content, {
+  return linkPage(Bun.escapeHTML(waits ? join : subscribed), content, {
     lang,
     headers: { "cache-control": "no-store" },
   });

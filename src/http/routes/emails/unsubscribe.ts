@@ -81,7 +81,7 @@ async function requireShown(
   topicId: string | null | undefined,
 ): Promise<void> {
   if (topicId == null) return;
-  const { topics } = await preferencesOf(deps, recipient, "");
+  const { topics } = await preferencesOf(deps, recipient, "en");
   if (!topics.some(({ id }) => id === topicId))
     throw invalid("topic", "must be the id of a topic on the page.");
 }
@@ -95,7 +95,7 @@ async function preferencePage(
 ): Promise<Answer> {
   const language = languageFor(request.headers.get("accept-language"));
   const preferences = await preferencesOf(deps, recipient, language);
-  const { heading, content } = preferenceContent(preferences, language, done);
+  const { heading, content } = preferenceContent(preferences, done);
   return linkPage(heading, content, {
     lang: language,
     headers: { "cache-control": "no-store" },

@@ -1,4 +1,4 @@
-import { type PageLanguage, type PageTexts, pageTexts } from "../../../core/audience/page-texts.ts";
+import type { PageTexts } from "../../../core/audience/page-texts.ts";
 import type { Preferences, ReaderTopic } from "../../../flows/audience/preferences.ts";
 
 /** `topic` of the button that leaves or joins as a whole. */
@@ -7,14 +7,14 @@ export const ALL_TOPICS = "all";
 /** Returns heading and content of a reader's page as HTML. @param done the choice that was just made */
 export function preferenceContent(
   preferences: Preferences,
-  language: PageLanguage,
   done: "left" | "saved" | null,
 ): { heading: string; content: string } {
-  const texts = pageTexts(language);
+  const { texts } = preferences;
   const heading = done === "left" ? texts.left : preferences.words?.subject || texts.heading;
   const said = { left: texts.noMore, saved: texts.saved };
-  const lead = done === null ? paragraphs(preferences.words?.text ?? "") : `<p>${said[done]}</p>`;
-  return { heading: Bun.escapeHTML(heading), content: lead + controls(preferences, texts) };
+  const lead =
+    done === null ? paragraphs(preferences.words?.text ?? "") : `<p>${Bun.escapeHTML(said[done])}</p>`;
+  return { heading: Bun.escapeHTML(heading), content: lead + controls(preferences) };
 }
 
 function paragraphs(text: string): string {
@@ -25,8 +25,9 @@ function paragraphs(text: string): string {
     .join("");
 }
 
-function controls({ subscribed, topics }: Preferences, texts: PageTexts): string {
-  if (!subscribed) return `<p>${texts.getsNone}</p>${button(ALL_TOPICS, "subscribed", texts.joinAll)}`;
+function controls({ subscribed, topics, texts }: Preferences): string {
+  if (!subscribed)
+    return `<p>${Bun.escapeHTML(texts.getsNone)}</p>${button(ALL_TOPICS, "subscribed", texts.joinAll)}`;
   const rows = topics.map((topic) => rowOf(topic, texts)).join("");
   const leaves = topics.length === 0 ? texts.leave : texts.leaveAll;
   return (rows === "" ? "" : `<dl>${rows}</dl>`) + button(ALL_TOPICS, "unsubscribed", leaves);
@@ -38,11 +39,11 @@ function rowOf({ id, name, description, subscribed }: ReaderTopic, texts: PageTe
     ? button(id, "unsubscribed", texts.leave, name)
     : button(id, "subscribed", texts.join, name);
   const about = description === "" ? "" : `${Bun.escapeHTML(description)}<br>`;
-  return `<dt>${Bun.escapeHTML(name)}</dt><dd>${about}${state} ${change}</dd>`;
+  return `<dt>${Bun.escapeHTML(name)}</dt><dd>${about}${Bun.escapeHTML(state)} ${change}</dd>`;
 }
 
 /** Returns a form with one button. @param about what the button is for, if several have the same words */
 function button(topic: string, choice: string, text: string, about?: string): string {
   const label = about === undefined ? "" : ` aria-label="${Bun.escapeHTML(`${text}: ${about}`)}"`;
-  return `<form method="post" action="?by=page&amp;topic=${topic}&amp;choice=${choice}"><button${label}>${text}</button></form>`;
+  return `<form method="post" action="?by=page&amp;topic=${topic}&amp;choice=${choice}"><button${label}>${Bun.escapeHTML(text)}</button></form>`;
 }
