@@ -387,6 +387,13 @@ describe("a topic with double opt-in", () => {
     expect((await call("POST", "/v1/contacts", body)).status).toBe(201);
   });
 
+  test("a contact that is there already gets no further link by another POST", async () => {
+    await contact({ [letters]: "subscribed" });
+    const again = await call("POST", "/v1/contacts", { email: reader, topics: { [letters]: "subscribed" } });
+    expect([again.status, again.body.error.code]).toEqual([409, "duplicate"]);
+    expect(await links()).toHaveLength(1);
+  });
+
   test("a batch subscribes nobody, and a suppressed address gets no link", async () => {
     const item = { email: reader, topics: { [letters]: "subscribed" } };
     const { body } = await call("POST", "/v1/contacts/batch", { contacts: [item] });
