@@ -72,6 +72,10 @@ function audited(sql: string, tables: readonly Audited[]): string {
   return `${sql}\n${auditTriggers(tables)}`;
 }
 
+/** The triggers of the step number each contact and copy its values. */
+const TOUCH = "UPDATE contacts SET topics = topics WHERE id BETWEEN ?1 AND ?2";
+const CONTACT_VALUES: Fill = { table: "contacts", by: "id", sql: TOUCH };
+
 /** All steps in order. Their SQL is part of the program. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "initial", sql: initial, worksWith: 1 },
@@ -93,16 +97,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 17, name: "segments", sql: audited(segments, AUDITED_SEGMENTS), worksWith: 16 },
   { version: 18, name: "notes", sql: audited(notes, AUDITED_NOTES), worksWith: 17 },
   { version: 19, name: "forward_addresses", sql: audited(forwardAddresses, AUDITED_FORWARDS), worksWith: 18 },
-  {
-    version: 20,
-    name: "engagement",
-    sql: engagement,
-    worksWith: 19,
-    // Its triggers number each contact and copy its values.
-    fill: [
-      { table: "contacts", by: "id", sql: "UPDATE contacts SET topics = topics WHERE id BETWEEN ?1 AND ?2" },
-    ],
-  },
+  { version: 20, name: "engagement", sql: engagement, worksWith: 19, fill: [CONTACT_VALUES] },
   { version: 21, name: "broadcasts", sql: audited(broadcasts, AUDITED_BROADCAST), worksWith: 20 },
   { version: 22, name: "rule_effects", sql: ruleEffects, worksWith: 21 },
   { version: 23, name: "double_opt_in", sql: audited(doubleOptIn, AUDITED_DOUBLE_OPT_IN), worksWith: 22 },
