@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Resend } from "resend";
-import { until } from "../support/poll.ts";
 import { publish } from "../support/dns.ts";
 import { until } from "../support/poll.ts";
 import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
