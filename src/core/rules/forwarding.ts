@@ -16,10 +16,20 @@ export const MAX_FORWARDS = 5;
 export const NOT_FORWARDED = ["loop", "automatic", "spam"] as const;
 export type NotForwarded = (typeof NOT_FORWARDED)[number];
 
-/** Returns the inboxes that a forward field names, without what is no address. */
+/**
+ * Returns the name of an inbox in a forward field. It is ASCII, because a field beyond it would need SMTPUTF8, and its octets could be
+ * line breaks in another encoding.
+ */
+export function forwarderName(address: string): string {
+  return address.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent);
+}
+
+/** Returns the names of the inboxes in a forward field, without what is no address. */
 export function forwardersIn(field: string | undefined): string[] {
   const named = (field ?? "").split(",", MAX_FORWARD_HOPS).map((part) => part.trim());
-  return named.filter((address) => normalizeAddress(address.replace(/^\*@/, "any@")) !== null);
+  return named
+    .filter((address) => normalizeAddress(address.replace(/^\*@/, "any@")) !== null)
+    .map(forwarderName);
 }
 
 /**
@@ -32,7 +42,11 @@ export function whyNotForwarded(
   isSpam: boolean,
 ): NotForwarded | null {
   const by = forwardersIn(headers[FORWARD_FIELD.toLowerCase()]);
-  if (by.length >= MAX_FORWARD_HOPS || by.includes(inboxAddress) || receivedFields >= MAX_FORWARD_RECEIVED)
+  if (
+    by.length >= MAX_FORWARD_HOPS ||
+    by.includes(forwarderName(inboxAddress)) ||
+    receivedFields >= MAX_FORWARD_RECEIVED
+  )
     return "loop";
   const automatic = /^\s*auto-replied\b/i.test(headers["auto-submitted"] ?? "");
   if (automatic || mailFrom === "") return "automatic";

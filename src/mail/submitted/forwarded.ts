@@ -1,6 +1,6 @@
 import { isAscii } from "node:buffer";
 import type { ForwardedCopy } from "../../core/messages/forwarded.ts";
-import { FORWARD_FIELD, forwardersIn, MAX_FORWARD_HOPS } from "../../core/rules/forwarding.ts";
+import { FORWARD_FIELD, forwarderName, forwardersIn, MAX_FORWARD_HOPS } from "../../core/rules/forwarding.ts";
 import { arcSeal } from "../auth/arc-seal.ts";
 import type { DkimSigner } from "../auth/dkim.ts";
 import type { ComposedMail } from "../composing/compose.ts";
@@ -27,7 +27,7 @@ export async function forwardedMail(
   const before = fieldsOf(whole.toString("latin1", 0, header)).find(
     ({ name }) => name === FORWARD_FIELD.toLowerCase(),
   );
-  const by = [inbox, ...forwardersIn(before === undefined ? undefined : fieldValue(before))];
+  const by = [forwarderName(inbox), ...forwardersIn(before === undefined ? undefined : fieldValue(before))];
   const own = fieldsOf(Buffer.from(trace, "utf8").toString("latin1"));
   const received = own.filter(({ name }) => name === "received").map(({ line }) => `${line}\r\n`);
   const results = own.find(({ name }) => name === "authentication-results");
