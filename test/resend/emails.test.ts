@@ -194,7 +194,7 @@ describe("errors are in Resend's form", () => {
       { statusCode: 401, name: "validation_error" },
     ],
     ["an unknown message", () => resend.emails.get("msg_unknown"), { statusCode: 404, name: "not_found" }],
-    ["a path that Postrider has not", () => resend.broadcasts.list(), { statusCode: 404, name: "not_found" }],
+    ["a path that Postrider has not", () => resend.get("/nowhere"), { statusCode: 404, name: "not_found" }],
     [
       "a missing recipient",
       () => resend.emails.send({ from: FROM, subject: "x", text: "x" } as never),
