@@ -136,7 +136,9 @@ describe("the audience pages", () => {
     await shown.getByRole("button", { name: "Abonnieren: Tips" }).waitFor();
     await press("Edit");
     await ui.page.getByLabel("The page of unsubscribe links shows it").uncheck();
+    await ui.page.getByLabel("People join only by a mailed link (double opt-in)").check();
     await press("Save topic");
+    await see("Contacts get it once they have used the link that is mailed to them.");
     await see("That of other messages leaves the topic out.");
     await press("Delete");
     await inDialog("Delete topic");

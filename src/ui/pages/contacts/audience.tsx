@@ -49,9 +49,16 @@ export function Topics({ contact: { topics: choices, subscribed } }: { contact: 
         {topics.map(({ id, name, defaultSubscribed }) => {
           const choice = choices[id];
           const gets = choice === undefined ? defaultSubscribed : choice === "subscribed";
+          const state =
+            choice === "pending"
+              ? PENDING
+              : {
+                  tone: gets && subscribed ? ("good" as const) : ("quiet" as const),
+                  word: gets ? "Gets it" : "Not",
+                };
           return (
             <li key={id}>
-              <Dot tone={gets && subscribed ? "good" : "quiet"} word={gets ? "Gets it" : "Not"} />
+              <Dot {...state} />
               <span>
                 <a href={`/topics/${id}`} dir="auto">
                   {name}
@@ -66,10 +73,17 @@ export function Topics({ contact: { topics: choices, subscribed } }: { contact: 
   );
 }
 
+const PENDING = {
+  tone: "late",
+  word: "Asked",
+  title: "The person has not used the mailed link, and gets nothing.",
+} as const;
+
 const HOW: Readonly<Record<string, string>> = {
   api: "by the API",
   page: "on the page of an unsubscribe link",
   one_click: "by the unsubscribe button of a mail program",
+  double_opt_in: "by the mailed link",
   mail: "by mail to the address of List-Unsubscribe",
 };
 

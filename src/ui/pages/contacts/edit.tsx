@@ -160,6 +160,7 @@ function TopicField({ topic: { id, name, defaultSubscribed }, chosen, values }: 
       options={[
         // A choice cannot be taken back.
         ...(chosen === undefined ? [none] : []),
+        ...(chosen === "pending" ? [{ value: "pending", text: "Asked by a mailed link" }] : []),
         { value: "subscribed", text: "Subscribed" },
         { value: "unsubscribed", text: "Unsubscribed" },
       ]}

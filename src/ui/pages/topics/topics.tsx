@@ -61,7 +61,7 @@ function Cells({ record }: { record: Topic }) {
 }
 
 function Body({ record }: { record: Topic }) {
-  const { id, name, defaultSubscribed, visible, createdAt, updatedAt } = record;
+  const { id, name, defaultSubscribed, visible, doubleOptIn, createdAt, updatedAt } = record;
   const those = encodeURIComponent(JSON.stringify({ all: [{ topic: id, op: "eq", value: "subscribed" }] }));
   return (
     <>
@@ -72,7 +72,9 @@ function Body({ record }: { record: Topic }) {
           <span>
             {defaultSubscribed
               ? "Contacts get it until they leave it."
-              : "Contacts get it only after they have joined it."}
+              : doubleOptIn
+                ? "Contacts get it once they have used the link that is mailed to them."
+                : "Contacts get it only after they have joined it."}
           </span>
         </p>
         <dl class="facts">
@@ -119,12 +121,14 @@ function TopicForm({ record, onClose, onSaved }: RecordFormProps<Topic>) {
   const description = useSignal(record?.description ?? "");
   const defaultSubscribed = useSignal(record?.defaultSubscribed ?? true);
   const visible = useSignal(record?.visible ?? true);
+  const doubleOptIn = useSignal(record?.doubleOptIn ?? false);
   const save = async () => {
     const body = {
       name: name.value.trim(),
       description: description.value.trim(),
-      defaultSubscribed: defaultSubscribed.value,
+      defaultSubscribed: defaultSubscribed.value && !doubleOptIn.value,
       visible: visible.value,
+      doubleOptIn: doubleOptIn.value,
     };
     const path = "/v1/topics";
     onSaved(
@@ -155,7 +159,10 @@ function TopicForm({ record, onClose, onSaved }: RecordFormProps<Topic>) {
         placeholder="Once a month"
         hint="Below the name. Optional."
       />
-      <CheckBox label="Contacts who have not chosen get it" checked={defaultSubscribed} />
+      <CheckBox label="People join only by a mailed link (double opt-in)" checked={doubleOptIn} />
+      {doubleOptIn.value ? null : (
+        <CheckBox label="Contacts who have not chosen get it" checked={defaultSubscribed} />
+      )}
       <CheckBox label="The page of unsubscribe links shows it" checked={visible} />
     </FormDialog>
   );
