@@ -46,14 +46,17 @@ const BOUNDED: Readonly<Record<string, string>> = {
   "/v1/forward-addresses": "forward_addresses",
 };
 
-/** Posts as the tenant. If its project has as many rows as it may have, the oldest one goes first. Throws if the service refuses. */
+/**
+ * Posts as the tenant. If its project has as many rows as it may have, the oldest one goes first, but never the topic of its letters.
+ * Throws if the service refuses.
+ */
 async function post({ world, tenant }: Making, path: string, body?: unknown): Promise<RawAnswer["json"]> {
   const ask = () => world.call("POST", path, { key: tenant.key }, body);
   let answer = await ask();
   const table = BOUNDED[path];
   if (answer.json?.error?.code === "quota_exceeded" && table !== undefined) {
-    const sql = `DELETE FROM ${table} WHERE id = (SELECT MIN(id) FROM ${table} WHERE sender_id = ?)`;
-    await world.service.app.db.write([{ sql, args: [tenant.senderId] }]);
+    const sql = `DELETE FROM ${table} WHERE id = (SELECT MIN(id) FROM ${table} WHERE sender_id = ? AND id <> ?)`;
+    await world.service.app.db.write([{ sql, args: [tenant.senderId, tenant.topicId] }]);
     answer = await ask();
   }
   if (answer.status >= 300) throw new Error(`POST ${path}: ${answer.status} ${answer.text}`);
