@@ -18,7 +18,7 @@ const SEAL_NO_COLUMN: Readonly<Record<string, string>> = {
   "http/dashboard/provider.ts": "cookies of sign-ins by an OpenID provider",
   "http/resend/attachments.ts": "download links",
   "http/views/highlights.ts": "cursors",
-  "flows/notices/approval-link.ts": "links that approve a message",
+  "core/crypto/sealed-link.ts": "mailed links",
   "commands/transfer/export.ts": "the check of an exported file",
   "commands/transfer/import.ts": "columns of the same table, from a file",
   "flows/secrets/reseal.ts": "columns of the same table, again",

@@ -143,30 +143,36 @@ export function isRouteId(id: string): boolean {
 
 const IS_ROUTE_ID = `(?2 = '${DEFAULT_ROUTE}' OR substr(?2, 1, 4) = 'rte_')`;
 
-/** Parameters: project; domain or route. */
+/** Parameters: project; domain, route, or JSON of the ids of routes. */
 const PLAN: ConfigurationQuery<{ routes: string }, readonly PlannedRoute[]> = {
   sql: `SELECT (SELECT json_group_array(json(route)) FROM (
         SELECT json_object(${planned("r", "named.value")}, 'overflow', json(iif(
             o.id IS NULL AND ${OVERFLOW} IS NOT '${DEFAULT_ROUTE}', NULL, json_object(${planned("o", OVERFLOW)})))) AS route
           FROM json_each(CASE WHEN ${IS_ROUTE_ID} THEN json_array(?2)
-            WHEN b.id IS NOT NULL THEN b.route_ids
+            WHEN substr(?2, 1, 1) = '[' THEN ?2
             WHEN COALESCE(d.route_ids, '[]') = '[]' THEN s.route_ids ELSE d.route_ids END) named
             LEFT JOIN routes r ON r.id = named.value AND r.account_id = s.account_id
             LEFT JOIN routes o ON o.id = ${OVERFLOW} AND o.account_id = s.account_id
           WHERE r.id IS NOT NULL OR named.value = '${DEFAULT_ROUTE}' ORDER BY named.key)) AS routes
-    FROM senders s LEFT JOIN domains d ON d.id = ?2 AND d.sender_id = s.id
-      LEFT JOIN broadcasts b ON b.id = ?2 AND b.sender_id = s.id WHERE s.id = ?1`,
+    FROM senders s LEFT JOIN domains d ON d.id = ?2 AND d.sender_id = s.id WHERE s.id = ?1`,
   read: ({ routes }) => JSON.parse(routes),
 };
 
 /**
  * Returns the routes that a domain of the project names, else those that the project does, in order; none if its mail takes
- * the default one. @param domainId null: the project decides; if it is the id of a broadcast, its routes; of a route, that one alone
+ * the default one. @param routedBy null: the project decides; if it is the id of a broadcast, its routes; of a route, that one alone
  */
 export async function planOf(
   db: Db,
   senderId: string,
-  domainId: string | null,
+  routedBy: string | null,
 ): Promise<readonly PlannedRoute[]> {
-  return (await db.readConfig(PLAN, [senderId, domainId ?? ""])) ?? [];
+  const named = routedBy?.startsWith("bro_") ? await routesOfBroadcast(db, senderId, routedBy) : routedBy;
+  return (await db.readConfig(PLAN, [senderId, named ?? ""])) ?? [];
+}
+
+/** Returns JSON of the ids. A broadcast changes with each step, so it is no configuration that could be kept. */
+async function routesOfBroadcast(db: Db, senderId: string, id: string): Promise<string | null> {
+  const sql = "SELECT route_ids AS ids FROM broadcasts WHERE id = ? AND sender_id = ?";
+  return (await db.first<{ ids: string }>(sql, [id, senderId]))?.ids ?? null;
 }
