@@ -247,7 +247,10 @@ describe("a broadcast", () => {
     expect(await emailsOf(full)).toEqual([]);
   });
 
-  test("broadcasts that wait for room are behind those of other projects", async () => {
+  test.each([
+    ["that wait for room", false],
+    ["of a project that is being deleted", true],
+  ])("broadcasts %s are behind those of other projects", async (_, deleted) => {
     const sent = async (as: string) => {
       const topic = (await call("POST", "/v1/topics", { name: "Waiting" }, as)).json.id;
       const { id } = (await call("POST", "/v1/broadcasts", { ...LETTER, topicId: topic }, as)).json;
@@ -264,8 +267,12 @@ describe("a broadcast", () => {
       first: (sql, args) =>
         args?.includes(MAX_DUE) && args.includes(senderId) ? crowd() : api.db.first(sql, args),
     };
+    const deleteAt = (at: number | null) =>
+      api.db.write([{ sql: "UPDATE senders SET deleted_at = ? WHERE id = ?", args: [at, senderId] }]);
+    if (deleted) await deleteAt(api.clock.now());
     await turn(crowded);
     await turn(crowded);
+    await deleteAt(null);
     expect(await emailsOf(other)).toEqual(["b@example.com"]);
     await api.db.write([{ sql: "UPDATE broadcasts SET status = 'canceled'", args: [] }]);
   });

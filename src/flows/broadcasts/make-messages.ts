@@ -81,7 +81,7 @@ async function takeStep(deps: Sending, broadcast: Broadcast): Promise<boolean> {
   const { db, clock } = deps;
   const now = clock.now();
   const project = await findShownProject(db, broadcast.senderId);
-  if (project === null) return true;
+  if (project === null) return postpone(deps, broadcast, now + HOUR_MS);
   if (broadcast.status === "scheduled") {
     await db.write(changeBroadcast(broadcast, { status: "sending", startedAt: now, updatedAt: now }));
     return false;
@@ -103,11 +103,7 @@ async function takeStep(deps: Sending, broadcast: Broadcast): Promise<boolean> {
     MAX_DUE - (await dueBulk(db, project.id, now, MAX_DUE)),
     ratePerStep(broadcast),
   );
-  if (room <= 0) {
-    // Those of other projects go first.
-    await db.write(advanceBroadcast(broadcast, { nextAt: now + SECOND_MS }));
-    return true;
-  }
+  if (room <= 0) return postpone(deps, broadcast, now + SECOND_MS);
   const volume = await volumeOfDay(deps.db, deps.volume, project, now);
   const left = volume.remaining ?? Number.POSITIVE_INFINITY;
   const range = {
@@ -120,6 +116,12 @@ async function takeStep(deps: Sending, broadcast: Broadcast): Promise<boolean> {
   if (contacts.length > left) throw usedUp(volume);
   await makeMessages(deps, { project, broadcast, now }, contacts, upTo ?? END);
   return false;
+}
+
+/** Lets those of other projects go first, even if the project is being deleted. Returns true. */
+async function postpone({ db }: Sending, broadcast: Broadcast, nextAt: number): Promise<boolean> {
+  await db.write(advanceBroadcast(broadcast, { nextAt }));
+  return true;
 }
 
 /** Ends a broadcast once each of its messages was tried. Returns true. */
