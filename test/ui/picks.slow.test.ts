@@ -110,8 +110,11 @@ browserTest(
     await keys("z");
     await page.getByRole("link", { name: /Work on me/ }).waitFor();
     expect(await shown()).toMatchObject({ folder: "inbox", labels: ["billing"] });
+    const filtered = page.waitForResponse(/\/v1\/threads\?.*label=billing/);
     await page.getByLabel("Label", { exact: true }).selectOption("billing");
     await page.waitForURL(/label=billing/);
+    await (await filtered).finished();
+    await page.getByRole("link", { name: /Work on me/ }).waitFor();
     await keys("Escape", "j", "Enter");
     await page.waitForURL(/\/threads\//);
     await page.locator(".detail h2", { hasText: "Work on me" }).waitFor();
