@@ -38,6 +38,8 @@ export function ChoiceDialog({
 }: ChoiceDialogProps) {
   const typed = useSignal("");
   const at = useSignal(0);
+  /** True if Enter was pressed before a choice was there, as by quick hands while the choices are loaded. */
+  const early = useSignal(false);
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
   const shown = fitting(choices, typed.value, made);
@@ -45,10 +47,16 @@ export function ChoiceDialog({
   useEffect(() => {
     list.current?.children[active]?.scrollIntoView({ block: "nearest" });
   }, [active]);
+  const chosen = shown[active];
+  useEffect(() => {
+    if (!early.value || chosen === undefined) return;
+    early.value = false;
+    onChoose(chosen.id);
+  }, [chosen?.id]);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    const chosen = shown[active];
     if (event.key === "Enter" && chosen !== undefined) onChoose(chosen.id);
+    else if (event.key === "Enter") early.value = true;
     else if (step !== 0) at.value = Math.max(0, Math.min(shown.length - 1, active + step));
     else return;
     event.preventDefault();
@@ -72,6 +80,7 @@ export function ChoiceDialog({
           onInput={(event) => {
             typed.value = event.currentTarget.value;
             at.value = 0;
+            early.value = false;
           }}
         />
         {shown.length === 0 ? <p class="quiet">{none}</p> : null}
