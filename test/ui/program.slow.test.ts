@@ -86,7 +86,7 @@ describe("the program, started in an empty folder, lets a person", () => {
     await fill("Text", "I have waited for a week.");
     await press("Simulate message");
     await page.waitForURL(/\/threads\/thr_/);
-    await page.getByRole("textbox", { name: /^Reply to/ }).fill("It is on its way.");
+    await page.getByPlaceholder("Write a reply").fill("It is on its way.");
     await press("Send reply");
     await see("It is on its way.");
     // A thread that is shown is read.
