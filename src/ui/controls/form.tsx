@@ -109,6 +109,21 @@ export function Field({ label, labelHidden = false, name, hint, children }: Fiel
 /** A value that a field shows and changes, such as a signal. */
 export type FieldValue = Pick<Signal<string>, "value">;
 
+/** Returns a value for a field of the functions that read and write it, if it has no signal of its own. */
+export function fieldValue<Value = string>(
+  read: () => Value,
+  write: (next: Value) => void,
+): { value: Value } {
+  return {
+    get value() {
+      return read();
+    },
+    set value(next) {
+      write(next);
+    },
+  };
+}
+
 interface TextFieldProps {
   label: string;
   name: string;

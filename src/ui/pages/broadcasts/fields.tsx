@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { now } from "../../browser/clock.ts";
 import { Tabs } from "../../components/tabs.tsx";
-import { SelectField, TextArea, TextField } from "../../controls/form.tsx";
+import { type FieldValue, fieldValue, SelectField, TextArea, TextField } from "../../controls/form.tsx";
 import { useAudience, useSegments } from "../../state/audience.ts";
 import { localField } from "../../words/time.ts";
 import { TemplateChoice } from "../messages/template.tsx";
@@ -18,14 +18,10 @@ export function Fields({ values, set }: FieldsProps) {
   const segments = useSegments().value.value ?? [];
   const field = (name: keyof Values) => ({
     name,
-    value: {
-      get value() {
-        return values[name];
-      },
-      set value(next: string) {
-        set({ [name]: next });
-      },
-    },
+    value: fieldValue(
+      () => values[name],
+      (next) => set({ [name]: next }),
+    ),
   });
   const isOwn = values.templateId === "";
   return (
@@ -72,7 +68,7 @@ export function Fields({ values, set }: FieldsProps) {
 }
 
 interface BodiesProps {
-  field: (name: "html" | "text") => { name: string; value: { value: string } };
+  field: (name: "html" | "text") => { name: string; value: FieldValue };
 }
 
 /** The html and the text. */

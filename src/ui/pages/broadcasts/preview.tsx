@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { get } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Contact, Page } from "../../api/types.ts";
-import { SelectField } from "../../controls/form.tsx";
+import { fieldValue, SelectField } from "../../controls/form.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { useAudience, useSegments } from "../../state/audience.ts";
 import { can } from "../../state/session.ts";
@@ -69,14 +69,12 @@ export function LetterPreview(letter: Letter) {
         <SelectField
           label="As this contact gets it"
           name="reader"
-          value={{
-            get value() {
-              return contact.id;
-            },
-            set value(id) {
+          value={fieldValue(
+            () => contact.id,
+            (id) => {
               chosen.value = id;
             },
-          }}
+          )}
           options={contacts.map(({ id, email }) => ({ value: id, text: email }))}
         />
       )}

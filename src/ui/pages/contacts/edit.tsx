@@ -2,7 +2,14 @@ import { type Signal, useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import { ApiError } from "../../api/error.ts";
 import type { Contact, Topic } from "../../api/types.ts";
-import { CheckBox, type FieldValue, SelectField, TextArea, TextField } from "../../controls/form.tsx";
+import {
+  CheckBox,
+  type FieldValue,
+  fieldValue,
+  SelectField,
+  TextArea,
+  TextField,
+} from "../../controls/form.tsx";
 import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 import { useAudience } from "../../state/audience.ts";
 import type { Audience } from "../../words/filter.ts";
@@ -174,13 +181,11 @@ function entryOf<Value extends string>(
   key: string,
   first: Value | "",
 ): FieldValue {
-  return {
-    get value() {
-      return record.value[key] ?? first;
-    },
-    set value(next) {
+  return fieldValue(
+    () => record.value[key] ?? first,
+    (next) => {
       const { [key]: _, ...others } = record.value;
       record.value = (next === first ? others : { ...others, [key]: next }) as Record<string, Value>;
     },
-  };
+  );
 }

@@ -4,7 +4,7 @@ import type { ContactProperty } from "../../api/types.ts";
 import { Fact } from "../../components/fact.tsx";
 import { type RecordFormProps, type RecordKind, RecordsPage } from "../../components/records/page.tsx";
 import { LocalTime, RelativeTime } from "../../components/time.tsx";
-import { SelectField, TextField } from "../../controls/form.tsx";
+import { fieldValue, SelectField, TextField } from "../../controls/form.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import { can } from "../../state/session.ts";
 import { PropertyField, propertyValue, valueText } from "./values.tsx";
@@ -110,15 +110,13 @@ function PropertyForm({ record, onClose, onSaved }: RecordFormProps<ContactPrope
           <SelectField
             label="Type"
             name="type"
-            value={{
-              get value() {
-                return type.value;
-              },
-              set value(next) {
+            value={fieldValue(
+              () => type.value,
+              (next) => {
                 type.value = next as ContactProperty["type"];
                 fallback.value = "";
               },
-            }}
+            )}
             options={Object.entries(TYPES).map(([value, text]) => ({ value, text }))}
             hint="It never changes."
           />

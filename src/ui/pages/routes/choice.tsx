@@ -2,7 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { get, patch } from "../../api/client.ts";
 import { type Resource, useResource } from "../../api/resource.ts";
 import type { OutRoute, Page } from "../../api/types.ts";
-import { type FieldValue, SelectField } from "../../controls/form.tsx";
+import { type FieldValue, fieldValue, SelectField } from "../../controls/form.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import { accountWide, can } from "../../state/session.ts";
 import { capitalized } from "../../words/case.ts";
@@ -127,12 +127,10 @@ function ChooseRoutes({ name, routeIds, ifNone, onSave, onClose }: ChooseProps) 
 
 /** One place of a list as the value of a field. */
 function placeOf(list: Signal<string[]>, at: number): FieldValue {
-  return {
-    get value() {
-      return list.value[at] ?? "";
-    },
-    set value(next) {
+  return fieldValue(
+    () => list.value[at] ?? "",
+    (next) => {
       list.value = list.value.with(at, next);
     },
-  };
+  );
 }

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import type { Rule } from "../../api/types.ts";
-import { CheckBox, type FieldValue, SelectField, TextArea, TextField } from "../../controls/form.tsx";
+import { CheckBox, fieldValue, SelectField, TextArea, TextField } from "../../controls/form.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import { TemplateChoice } from "../messages/template.tsx";
 import { useNamed } from "./data.ts";
@@ -40,14 +40,14 @@ export function RuleForm({ rule, onClose, onSaved }: RuleFormProps) {
         <TextField
           label="Name"
           name="name"
-          value={fieldOf(draft, "name")}
+          value={partOf(draft, "name")}
           autoFocus
           placeholder="Newsletters"
         />
         <SelectField
           label="Mail to"
           name="inboxId"
-          value={fieldOf(draft, "inboxId")}
+          value={partOf(draft, "inboxId")}
           options={[
             { value: "", text: "All inboxes" },
             ...inboxes.map(({ id, address }) => ({ value: id, text: address })),
@@ -74,32 +74,27 @@ function Conditions({ draft }: FieldsProps) {
         <TextField
           label="Author"
           name="when.from"
-          value={fieldOf(draft, "from")}
+          value={partOf(draft, "from")}
           placeholder="*@example.com"
         />
-        <TextField label="Recipient" name="when.to" value={fieldOf(draft, "to")} placeholder="sales@" />
+        <TextField label="Recipient" name="when.to" value={partOf(draft, "to")} placeholder="sales@" />
       </div>
-      <TextField
-        label="Subject"
-        name="when.subject"
-        value={fieldOf(draft, "subject")}
-        placeholder="invoice"
-      />
+      <TextField label="Subject" name="when.subject" value={partOf(draft, "subject")} placeholder="invoice" />
       <div class="field-pair">
         <TextField
           label="Header field"
           name="when.header.name"
-          value={fieldOf(draft, "headerName")}
+          value={partOf(draft, "headerName")}
           code
           placeholder="List-Id"
         />
-        <TextField label="Its value" name="when.header.value" value={fieldOf(draft, "headerValue")} />
+        <TextField label="Its value" name="when.header.value" value={partOf(draft, "headerValue")} />
       </div>
       <div class="field-pair">
         <SelectField
           label="Files"
           name="when.hasAttachment"
-          value={fieldOf(draft, "files")}
+          value={partOf(draft, "files")}
           options={[ANY, { value: "yes", text: "With a file" }, { value: "no", text: "Without a file" }]}
         />
         <TextField
@@ -107,14 +102,14 @@ function Conditions({ draft }: FieldsProps) {
           name="when.largerThan"
           type="number"
           min="0"
-          value={fieldOf(draft, "largerThan")}
+          value={partOf(draft, "largerThan")}
         />
       </div>
       <div class="field-pair">
         <SelectField
           label="Proof of the author"
           name="when.auth"
-          value={fieldOf(draft, "auth")}
+          value={partOf(draft, "auth")}
           options={[
             ANY,
             { value: "pass", text: "DMARC proves it" },
@@ -124,7 +119,7 @@ function Conditions({ draft }: FieldsProps) {
         <SelectField
           label="Trust of the sender"
           name="when.trust"
-          value={fieldOf(draft, "trust")}
+          value={partOf(draft, "trust")}
           options={[
             ANY,
             { value: "unauthenticated", text: "Unauthenticated" },
@@ -138,7 +133,7 @@ function Conditions({ draft }: FieldsProps) {
         label="Spam score above"
         name="when.spamScoreAbove"
         type="number"
-        value={fieldOf(draft, "spamScoreAbove")}
+        value={partOf(draft, "spamScoreAbove")}
         hint="Mail without a verdict of the spam filter has no score."
       />
     </fieldset>
@@ -156,7 +151,7 @@ function Effects({ draft }: FieldsProps) {
       <TextArea
         label="Add labels"
         name="then.labels"
-        value={fieldOf(draft, "labels")}
+        value={partOf(draft, "labels")}
         rows={2}
         placeholder="billing"
         hint="One a line."
@@ -165,7 +160,7 @@ function Effects({ draft }: FieldsProps) {
         <SelectField
           label="Assign to"
           name="then.assigneeId"
-          value={fieldOf(draft, "assigneeId")}
+          value={partOf(draft, "assigneeId")}
           options={[
             { value: "", text: "Nobody" },
             ...known,
@@ -175,7 +170,7 @@ function Effects({ draft }: FieldsProps) {
         <SelectField
           label="Folder"
           name="then.folder"
-          value={fieldOf(draft, "folder")}
+          value={partOf(draft, "folder")}
           options={[
             { value: "", text: "As the spam filter says" },
             { value: "inbox", text: "Never spam" },
@@ -184,24 +179,24 @@ function Effects({ draft }: FieldsProps) {
           ]}
         />
       </div>
-      <CheckBox label="Archive the conversation" checked={flagOf(draft, "archive")} />
-      <CheckBox label="Mark it as read" checked={flagOf(draft, "markRead")} />
+      <CheckBox label="Archive the conversation" checked={partOf(draft, "archive")} />
+      <CheckBox label="Mark it as read" checked={partOf(draft, "markRead")} />
       <TemplateChoice
-        templateId={fieldOf(draft, "replyTemplateId")}
+        templateId={partOf(draft, "replyTemplateId")}
         label="Answer with the template"
         name="then.replyTemplateId"
       />
       <TextField
         label="Forward to"
         name="then.forwardTo"
-        value={fieldOf(draft, "forwardTo")}
+        value={partOf(draft, "forwardTo")}
         placeholder="ana@example.com"
         hint="Its owner must have confirmed the address."
       />
       <SelectField
         label="In the end"
         name="then.stop"
-        value={fieldOf(draft, "ends")}
+        value={partOf(draft, "ends")}
         options={[
           { value: "", text: "Go on with the next rule" },
           { value: "stop", text: "Skip all later rules" },
@@ -213,7 +208,7 @@ function Effects({ draft }: FieldsProps) {
         <TextField
           label="Words of the refusal"
           name="then.reject"
-          value={fieldOf(draft, "reject")}
+          value={partOf(draft, "reject")}
           placeholder="No advertising, please"
           hint="The sender's server gets 550 5.7.1 with them before the message is accepted. ASCII only."
         />
@@ -222,28 +217,15 @@ function Effects({ draft }: FieldsProps) {
   );
 }
 
-type Flags = "archive" | "markRead";
-
-/** A text of the draft as the value of a field. */
-function fieldOf(draft: Signal<RuleDraft>, name: Exclude<keyof RuleDraft, Flags>): FieldValue {
-  return {
-    get value() {
-      return draft.value[name];
-    },
-    set value(next) {
+/** Returns a part of the draft as the value of a field. */
+function partOf<Name extends keyof RuleDraft>(
+  draft: Signal<RuleDraft>,
+  name: Name,
+): { value: RuleDraft[Name] } {
+  return fieldValue(
+    () => draft.value[name],
+    (next) => {
       draft.value = { ...draft.value, [name]: next };
     },
-  };
-}
-
-/** A switch of the draft as the value of a box. */
-function flagOf(draft: Signal<RuleDraft>, name: Flags): { value: boolean } {
-  return {
-    get value() {
-      return draft.value[name];
-    },
-    set value(next) {
-      draft.value = { ...draft.value, [name]: next };
-    },
-  };
+  );
 }

@@ -3,7 +3,7 @@ import { get, post } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { MessageSummary, Page, Rule, RuleTrial } from "../../api/types.ts";
 import { Dot } from "../../components/status.tsx";
-import { Form, SelectField } from "../../controls/form.tsx";
+import { fieldValue, Form, SelectField } from "../../controls/form.tsx";
 import { Dialog } from "../../controls/dialog.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { useTask } from "../../controls/task.ts";
@@ -46,14 +46,12 @@ export function TryRules({ rules, messageId, onClose }: TryProps) {
             <SelectField
               label="Message"
               name="emailId"
-              value={{
-                get value() {
-                  return emailId;
-                },
-                set value(next) {
+              value={fieldValue(
+                () => emailId,
+                (next) => {
                   chosen.value = next;
                 },
-              }}
+              )}
               options={[
                 ...(isListed || messageId === null ? [] : [{ value: messageId, text: messageId }]),
                 ...found.map(({ id, from, subject }) => ({

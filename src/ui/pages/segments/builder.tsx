@@ -1,7 +1,7 @@
 import type { Signal } from "@preact/signals";
 import { useContext, useEffect } from "preact/hooks";
 import type { ApiError } from "../../api/error.ts";
-import { Field, FormTask, SelectField } from "../../controls/form.tsx";
+import { Field, fieldValue, FormTask, SelectField } from "../../controls/form.tsx";
 import { Icon } from "../../controls/icon.tsx";
 import { capitalized } from "../../words/case.ts";
 import {
@@ -53,15 +53,13 @@ export function FilterBuilder({ form, audience }: BuilderProps) {
         <SelectField
           label="Contacts with"
           name="join"
-          value={{
-            get value() {
-              return form.value.join;
-            },
-            set value(next) {
+          value={fieldValue(
+            () => form.value.join,
+            (next) => {
               const chosen = JOINS.find((one) => one === next);
               if (chosen !== undefined) form.value = { ...form.peek(), join: chosen };
             },
-          }}
+          )}
           options={JOINS.map((value) => ({ value, text: JOIN_WORDS[value] }))}
         />
       )}

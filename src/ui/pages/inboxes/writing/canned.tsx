@@ -3,6 +3,7 @@ import { get, post } from "../../../api/client.ts";
 import { useResource } from "../../../api/resource.ts";
 import type { Page, Rendered, Template } from "../../../api/types.ts";
 import { ChoiceDialog } from "../../../controls/choice-dialog.tsx";
+import { fieldValue } from "../../../controls/form.tsx";
 import { Problem } from "../../../controls/problem.tsx";
 import { useTask } from "../../../controls/task.ts";
 import { type ReplyDraft, textOf } from "../../../state/reply-draft.ts";
@@ -95,12 +96,8 @@ export function Canned({ draft, onInserted }: { draft: ReplyDraft; onInserted: (
 
 /** Returns one of a draft's strings as a field shows and changes it. */
 export function fieldOf(draft: ReplyDraft, name: "to" | "cc" | "bcc" | "text" | "data") {
-  return {
-    get value() {
-      return draft.fields.value[name];
-    },
-    set value(next: string) {
-      draft.write({ [name]: next });
-    },
-  };
+  return fieldValue(
+    () => draft.fields.value[name],
+    (next) => draft.write({ [name]: next }),
+  );
 }

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Inbox, Message } from "../../../api/types.ts";
 import { Files } from "../../../controls/files.tsx";
-import { CheckBox, Form, TextArea, TextField } from "../../../controls/form.tsx";
+import { CheckBox, fieldValue, Form, TextArea, TextField } from "../../../controls/form.tsx";
 import { useTask } from "../../../controls/task.ts";
 import type { ChosenFile } from "../../../state/draft.ts";
 import { useKey } from "../../../state/keyboard.ts";
@@ -127,14 +127,10 @@ export function ReplyForm({ draft, target, inbox, onSent }: ReplyProps) {
 }
 
 function filesOf(draft: ReplyDraft, files: readonly ChosenFile[]) {
-  return {
-    get value() {
-      return files;
-    },
-    set value(next: readonly ChosenFile[]) {
-      draft.write({ files: next });
-    },
-  };
+  return fieldValue(
+    () => files,
+    (next) => draft.write({ files: next }),
+  );
 }
 
 /** Saves a reply when it is left: the conversation is closed, or the page. */
