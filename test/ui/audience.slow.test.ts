@@ -181,6 +181,14 @@ describe("the audience pages", () => {
     expect(message.subject).toBe("Hello Rita");
   });
 
+  browserTest("keep the list of broadcasts when one of them opens", async () => {
+    await go("/broadcasts");
+    const list = await ui.page.locator(".list-scroll").elementHandle();
+    await follow(/May letter/);
+    await see("100 %");
+    expect(await list?.evaluate((node) => node.isConnected)).toBe(true);
+  });
+
   browserTest("watch a broadcast that is being sent, pause it, go on and cancel it", async () => {
     await call("POST", "/v1/contacts", { email: "sven@three.test" });
     const [{ id: topicId }] = (await call("GET", "/v1/topics")).data;

@@ -49,15 +49,11 @@ const BROADCASTS: RecordKind<Broadcast> = {
 /** The broadcasts of the project, and next to them the one that the path names. A draft has the page to itself. */
 export function BroadcastsPage({ params }: PageProps) {
   const id = params.id ?? null;
-  return id === null ? <RecordsPage kind={BROADCASTS} selected={null} /> : <OneBroadcast key={id} id={id} />;
-}
-
-function OneBroadcast({ id }: { id: string }) {
-  const broadcast = useResource(`broadcast ${id}`, () =>
-    get<Broadcast>(`/v1/broadcasts/${encodeURIComponent(id)}`),
+  const broadcast = useResource(`broadcast ${id}`, async () =>
+    id === null ? null : get<Broadcast>(`/v1/broadcasts/${encodeURIComponent(id)}`),
   );
   const found = broadcast.value.value;
-  if (found?.status === "draft") return <DraftPage broadcast={found} onChanged={broadcast.set} />;
+  if (found?.status === "draft") return <DraftPage key={id} broadcast={found} onChanged={broadcast.set} />;
   return <RecordsPage kind={BROADCASTS} selected={id} />;
 }
 
