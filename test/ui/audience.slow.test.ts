@@ -181,12 +181,22 @@ describe("the audience pages", () => {
     expect(message.subject).toBe("Hello Rita");
   });
 
-  browserTest("keep the list of broadcasts when one of them opens", async () => {
+  browserTest("keep the list when a broadcast opens, and read its results and recipients once", async () => {
     await go("/broadcasts");
     const list = await ui.page.locator(".list-scroll").elementHandle();
+    const reads: string[] = [];
+    ui.page.on("request", (request) => {
+      const [, part] = /^\/v1\/broadcasts\/[^/]+\/(\w+)$/.exec(new URL(request.url()).pathname) ?? [];
+      if (part !== undefined) reads.push(part);
+    });
     await follow(/May letter/);
     await see("100 %");
+    await ui.page.getByRole("tab", { name: "Recipients" }).click();
+    await see("rita@three.test");
+    await ui.page.getByRole("tab", { name: "Content" }).click();
+    await ui.page.getByRole("heading", { name: "Hello Rita" }).waitFor();
     expect(await list?.evaluate((node) => node.isConnected)).toBe(true);
+    expect(reads).toEqual(["results", "recipients"]);
   });
 
   browserTest("watch a broadcast that is being sent, pause it, go on and cancel it", async () => {

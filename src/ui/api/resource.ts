@@ -1,5 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import { useLayoutEffect, useMemo } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { after } from "../browser/clock.ts";
 import { isDrawn, NotKnown } from "./client.ts";
 import { type ApiError, asApiError } from "./error.ts";
@@ -151,4 +151,13 @@ export function useResource<Value>(key: string, load: () => Promise<Value>): Res
   // Before the page is painted, so that the answer comes sooner.
   useLayoutEffect(() => resource.open(), [resource]);
   return resource;
+}
+
+/** Reads again when a fact changes that the answer depends on. At first it does not: what appears is read by itself. */
+export function useReloadAfter(fact: string | number, reload: () => void): void {
+  const known = useRef(fact);
+  useEffect(() => {
+    if (known.current !== fact) reload();
+    known.current = fact;
+  }, [fact]);
 }

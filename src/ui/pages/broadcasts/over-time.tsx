@@ -1,6 +1,5 @@
-import { useEffect } from "preact/hooks";
 import { get } from "../../api/client.ts";
-import { useResource } from "../../api/resource.ts";
+import { useReloadAfter, useResource } from "../../api/resource.ts";
 import type { Broadcast, BroadcastResults } from "../../api/types.ts";
 import { now } from "../../browser/clock.ts";
 import { Chart } from "../../components/chart.tsx";
@@ -20,8 +19,7 @@ export function OverTime({ record: { id, startedAt, counts } }: { record: Broadc
   const results = useResource(`results ${id} ${interval}`, () =>
     get<BroadcastResults>(`/v1/broadcasts/${encodeURIComponent(id)}/results`, { interval }),
   );
-  const moved = JSON.stringify(counts);
-  useEffect(results.reload, [moved]);
+  useReloadAfter(JSON.stringify(counts), results.reload);
   const points = withoutGaps(results.value.value?.data ?? [], days ? DAY : HOUR);
   const line = (figure: "delivered" | "opened" | "clicked") => points.map((point) => point[figure]);
   return (

@@ -1,5 +1,5 @@
-import { useEffect } from "preact/hooks";
 import { usePages } from "../../api/pages.ts";
+import { useReloadAfter } from "../../api/resource.ts";
 import type { Broadcast, BroadcastRecipient } from "../../api/types.ts";
 import { saveTable } from "../../components/files/lists-as-files.tsx";
 import { Status } from "../../components/status.tsx";
@@ -13,8 +13,7 @@ export function Recipients({ record: { id, counts } }: { record: Broadcast }) {
   const path = `/v1/broadcasts/${encodeURIComponent(id)}/recipients`;
   const pages = usePages<BroadcastRecipient>(path, {}, (row) => row.id);
   const task = useTask();
-  const moved = JSON.stringify(counts);
-  useEffect(pages.refresh, [moved]);
+  useReloadAfter(JSON.stringify(counts), pages.refresh);
   const rows = pages.rows.value;
   return (
     <section class="form" aria-label="Recipients">

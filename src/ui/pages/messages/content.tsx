@@ -1,6 +1,5 @@
-import { useEffect } from "preact/hooks";
 import { browserPath, get, send } from "../../api/client.ts";
-import { useResource } from "../../api/resource.ts";
+import { useReloadAfter, useResource } from "../../api/resource.ts";
 import type { Attempt, Message, Page } from "../../api/types.ts";
 import { Code, CopyButton } from "../../controls/copy.tsx";
 import { Preview } from "../../components/preview.tsx";
@@ -164,7 +163,7 @@ function Conversations({ message: { id, events } }: { message: Message }) {
     get<Page<Attempt>>(`/v1/emails/${encodeURIComponent(id)}/attempts`, { limit: SHOWN_ATTEMPTS }),
   );
   // A new event may mean a new attempt.
-  useEffect(() => attempts.reload(), [events.length, attempts]);
+  useReloadAfter(events.length, attempts.reload);
   const list = attempts.value.value?.data;
   return (
     <>

@@ -1,6 +1,5 @@
-import { useEffect } from "preact/hooks";
 import { get, post } from "../../api/client.ts";
-import { useResource } from "../../api/resource.ts";
+import { useReloadAfter, useResource } from "../../api/resource.ts";
 import type { Delivery, DeliveryDetail } from "../../api/types.ts";
 import { Code, Id } from "../../controls/copy.tsx";
 import { useTask } from "../../controls/task.ts";
@@ -22,7 +21,7 @@ export function DeliveryBody({ delivery, path, onChanged }: BodyProps) {
   const detail = useResource(`delivery ${id}`, () => get<DeliveryDetail>(own));
   const task = useTask();
   // The list says that there was another attempt.
-  useEffect(() => detail.reload(), [status, attempts]);
+  useReloadAfter(`${status} ${attempts}`, detail.reload);
   const replay = () =>
     task.run(async () => {
       await post(`${own}/replay`);
