@@ -1,3 +1,4 @@
+import { isId } from "../ids.ts";
 import type { PropertyValue } from "./properties.ts";
 
 /** Statuses of a broadcast. `sending` lasts until each of its messages was tried once. */
@@ -8,6 +9,11 @@ export type BroadcastStatus = (typeof BROADCAST_STATUSES)[number];
 export const MAX_BROADCASTS = 5000;
 /** Largest `ratePerHour`, messages. */
 export const MAX_RATE_PER_HOUR = 100_000_000;
+
+/** Returns whether a message is of a broadcast, which it then names as its template. */
+export function isOfBroadcast(templateId: string | null): templateId is string {
+  return templateId !== null && isId("bro", templateId);
+}
 
 /** The fields of a contact that a message can show. */
 export interface MergedContact {

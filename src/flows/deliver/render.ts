@@ -1,5 +1,5 @@
 import { addresseesOf } from "../../core/messages/send-item.ts";
-import { isId } from "../../core/ids.ts";
+import { isOfBroadcast } from "../../core/audience/broadcasts.ts";
 import { isBlank } from "../../core/messages/send-rules.ts";
 import { splitAddress } from "../../core/addresses.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
@@ -67,10 +67,6 @@ async function loadRendered(deps: Making, senderId: string, id: string): Promise
   return isOfBroadcast(message.templateId)
     ? { ...message, ...(await contentOf(deps, senderId, id, message)) }
     : deps.memory.byMessage(id, () => renderTemplateOf(deps, senderId, id));
-}
-
-function isOfBroadcast(templateId: string | null): boolean {
-  return templateId !== null && isId("bro", templateId);
 }
 
 /** The template of a message, or the content of its broadcast. */

@@ -2,7 +2,7 @@ import type { MessageEvent } from "../../core/messages/events.ts";
 import { type Attachment, listAttachments } from "../../store/messages/attachments.ts";
 import { listEvents } from "../../store/events/events.ts";
 import { waitingBudget } from "../../store/contents/memory-budget.ts";
-import { isId } from "../../core/ids.ts";
+import { isOfBroadcast } from "../../core/audience/broadcasts.ts";
 import { RenderingFailure } from "../../core/templates/render.ts";
 import { templateOfBroadcast } from "../../store/audience/broadcasts.ts";
 import { getContent, isRendered } from "../../store/messages/message-content.ts";
@@ -81,7 +81,7 @@ async function broadcastBodies(
   { senderId, templateId }: Message,
   { data }: MessageContent,
 ): Promise<Partial<Pick<MessageContent, "html" | "text">>> {
-  if (renderer === undefined || templateId === null || !isId("bro", templateId)) return {};
+  if (renderer === undefined || !isOfBroadcast(templateId)) return {};
   const source = await templateOfBroadcast(db, senderId, templateId);
   if (source === null) return {};
   try {

@@ -2,7 +2,7 @@ import type { Extracts } from "../../flows/read/extracts.ts";
 import type { MessageRecord } from "../../flows/read/record.ts";
 import type { Invitation } from "../../core/messages/invitation.ts";
 import { shownSender } from "../../core/messages/sender.ts";
-import { isId } from "../../core/ids.ts";
+import { isOfBroadcast } from "../../core/audience/broadcasts.ts";
 import type { Message } from "../../store/messages/messages.ts";
 import { Type } from "@sinclair/typebox";
 import type { ForwardedCopy } from "../../core/messages/forwarded.ts";
@@ -179,8 +179,7 @@ function showEvent({ id, type, createdAt, email, data }: MessageEvent): Record<s
 
 /** A message of a broadcast names that as its template. */
 function templateOf({ templateId }: Message): { templateId: string | null; broadcastId?: string } {
-  const isOfBroadcast = templateId !== null && isId("bro", templateId);
-  return isOfBroadcast ? { templateId: null, broadcastId: templateId } : { templateId };
+  return isOfBroadcast(templateId) ? { templateId: null, broadcastId: templateId } : { templateId };
 }
 
 /** Returns how a message that leaves as it came reached us. */
