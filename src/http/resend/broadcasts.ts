@@ -5,11 +5,13 @@ import { type Broadcast, listBroadcasts } from "../../store/audience/broadcasts.
 import { topicShapes } from "../../store/audience/topics.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { BroadcastView } from "../views/audience/broadcast.ts";
+import type { Answer } from "../routing/answer.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
 import { showTime } from "../routing/schemas.ts";
 import { AddressText, Given, Id, Part, ShortText } from "./form/given.ts";
 import {
-  callOperation,
+  answeredBy,
+  calledBefore,
   listRoute,
   type Operations,
   resendRoute,
@@ -111,20 +113,10 @@ function createRoute(operations: Operations, db: Db): Route {
       topicId: topicId ?? (await onlyTopic(operations, db, context)),
       ...(words == null ? {} : { scheduledAt: await timeOf(words, context.now) }),
     };
-    const answer = (body: unknown) => ({ status: 200, body: { id: (body as Shown).id } });
-    if (send !== true) {
-      const record = (given: { body: unknown }) => context.record(answer(given.body));
-      const made = await callOperation(
-        operations,
-        "createBroadcast",
-        { ...context, record },
-        { body: fields },
-      );
-      return answer(made.body);
-    }
-    const draft = await callOperation(operations, "createBroadcast", unrecorded(context), { body: fields });
-    const { id } = draft.body as Shown;
-    return answer((await sendDraft(operations, context, id, answer)).body);
+    const request = { body: fields };
+    if (send !== true) return answeredBy(operations, "createBroadcast", context, request, idOf);
+    const { id } = await calledBefore<Shown>(operations, "createBroadcast", context, request);
+    return sendDraft(operations, context, id);
   });
 }
 
@@ -140,34 +132,22 @@ function sendRoute(operations: Operations): Route {
     const { id = "" } = context.params;
     const { scheduled_at: words } = context.body;
     if (words != null)
-      await callOperation(operations, "updateBroadcast", unrecorded(context), {
+      await calledBefore(operations, "updateBroadcast", context, {
         params: { id },
         body: { scheduledAt: await timeOf(words, context.now) },
       });
-    const answer = (body: unknown) => ({ status: 200, body: { id: (body as Shown).id } });
-    return answer((await sendDraft(operations, context, id, answer)).body);
+    return sendDraft(operations, context, id);
   });
 }
 
 /** Sends a draft, also if contacts lack values: Resend shows nothing there. */
-function sendDraft(
-  operations: Operations,
-  context: CheckedRequest,
-  id: string,
-  answer: (body: unknown) => { status: number; body: unknown },
-) {
-  const record = (given: { body: unknown }) => context.record(answer(given.body));
-  return callOperation(
-    operations,
-    "sendBroadcast",
-    { ...context, record },
-    { params: { id }, body: { allowMissing: true } },
-  );
+function sendDraft(operations: Operations, context: CheckedRequest, id: string): Promise<Answer> {
+  const request = { params: { id }, body: { allowMissing: true } };
+  return answeredBy(operations, "sendBroadcast", context, request, idOf);
 }
 
-/** Returns the request for a step before its last one, whose answer alone is recorded. */
-function unrecorded(context: CheckedRequest): CheckedRequest {
-  return { ...context, record: () => [] };
+function idOf({ id }: Shown) {
+  return { id };
 }
 
 /** The name of the topic of broadcasts that name none. */
@@ -181,10 +161,8 @@ async function onlyTopic(operations: Operations, db: Db, context: CheckedRequest
   const [topic, ...others] = await topicShapes(db, context.senderId ?? "");
   if (others.length > 0) throw invalid("topicId", "is required, because the project has several topics.");
   if (topic !== undefined) return topic.id;
-  const made = await callOperation(operations, "createTopic", unrecorded(context), {
-    body: { name: TOPIC_NAME },
-  });
-  return (made.body as { id: string }).id;
+  const request = { body: { name: TOPIC_NAME } };
+  return (await calledBefore<{ id: string }>(operations, "createTopic", context, request)).id;
 }
 
 /** Returns the fields under the names of `/v1`. */

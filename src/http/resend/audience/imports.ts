@@ -1,9 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { AppError, invalid } from "../../../core/errors.ts";
 import { isObject } from "../../../core/validation.ts";
-import type { Answer } from "../../routing/answer.ts";
 import type { CheckedRequest, Route } from "../../routing/route.ts";
-import { callOperation, type Operations, RESEND_PATH, rightsOf, translated } from "../form/translate.ts";
+import { answeredBy, type Operations, RESEND_PATH, rightsOf, translated } from "../form/translate.ts";
 
 /** Largest form that is read, bytes: it is in memory as a whole. POST /v1/contacts/import takes larger files. */
 export const MAX_FORM_BYTES = 4 * 1024 * 1024;
@@ -59,13 +58,9 @@ function createRoute(operations: Operations): Route {
     undocumented: true,
     async handle(context) {
       const csv = await fileOf(context);
-      const show = ({ body }: Answer): Answer => {
-        const { id } = body as { id: string };
-        return { status: 200, body: { object: "contact_import", id } };
-      };
       const upload = { type: "text/csv", pieces: once(csv) };
-      const record = (answer: Answer) => context.record(show(answer));
-      return show(await callOperation(operations, operation, { ...context, upload, record }, {}));
+      const show = ({ id }: { id: string }) => ({ object: "contact_import", id });
+      return answeredBy(operations, operation, { ...context, upload }, {}, show);
     },
   };
 }

@@ -4,12 +4,13 @@ import { AppError, existing } from "../../../core/errors.ts";
 import { listProperties } from "../../../store/audience/properties.ts";
 import { getSegment, listSegments, type Segment } from "../../../store/audience/segments.ts";
 import type { Db } from "../../../store/engine/client.ts";
-import type { Answer } from "../../routing/answer.ts";
 import type { CheckedRequest, Route } from "../../routing/route.ts";
 import { showTime } from "../../routing/schemas.ts";
 import { contactId } from "./contact-id.ts";
 import { Given, ShortText } from "../form/given.ts";
 import {
+  answeredBy,
+  calledBefore,
   callOperation,
   ID_PAGE,
   listBody,
@@ -61,22 +62,16 @@ function createRoute(operations: Operations, path: string): Route {
   } as const;
   return resendRoute(operations, route, async (context) => {
     const property = newMemberProperty();
-    const quiet = { ...context, record: () => [] };
-    const made = await callOperation(operations, "createContactProperty", quiet, {
+    const made = await calledBefore<{ id: string }>(operations, "createContactProperty", context, {
       body: { name: property, type: "boolean" },
     });
-    const show = ({ body }: Answer): Answer => {
-      const { id, name } = body as Segment;
-      return { status: 200, body: { object: "segment", id, name } };
-    };
-    const name = context.body.name ?? undefined;
+    const { name } = context.body;
+    const body = { ...(name == null ? {} : { name }), filter: memberFilter(property) };
+    const show = ({ id, name }: Segment) => ({ object: "segment", id, name });
     try {
-      const asked = { ...context, record: (answer: Answer) => context.record(show(answer)) };
-      const body = { ...(name === undefined ? {} : { name }), filter: memberFilter(property) };
-      return show(await callOperation(operations, "createSegment", asked, { body }));
+      return await answeredBy(operations, "createSegment", context, { body }, show);
     } catch (error) {
-      const { id } = made.body as { id: string };
-      await callOperation(operations, "deleteContactProperty", quiet, { params: { id } });
+      await calledBefore(operations, "deleteContactProperty", context, { params: { id: made.id } });
       throw error;
     }
   });

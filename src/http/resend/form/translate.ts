@@ -85,11 +85,34 @@ export function translated<Body, Given extends TSchema = typeof NO_FIELDS>(
 ): Route {
   const { operation, answer, ask = ({ params }) => ({ params }) } = translation;
   return resendRoute(operations, translation, async (context) => {
-    // The stored answer must be Resend's, so what the operation records is translated, too.
-    const show = ({ body }: Answer): Answer => ({ status: 200, body: answer(body as Body, context) });
-    const record = (given: Answer) => context.record(show(given));
-    return show(await callOperation(operations, operation, { ...context, record }, await ask(context)));
+    const request = await ask(context);
+    return answeredBy<Body>(operations, operation, context, request, (body) => answer(body, context));
   });
+}
+
+/** Calls the operation whose answer is that of a route. `show` returns the answer to 200 for its body. */
+export async function answeredBy<Body>(
+  operations: Operations,
+  id: string,
+  context: CheckedRequest,
+  request: OperationRequest,
+  show: (body: Body) => unknown,
+): Promise<Answer> {
+  // The stored answer must be Resend's, so what the operation records is translated, too.
+  const shown = ({ body }: Answer): Answer => ({ status: 200, body: show(body as Body) });
+  const record = (given: Answer) => context.record(shown(given));
+  return shown(await callOperation(operations, id, { ...context, record }, request));
+}
+
+/** Calls an operation before the one of `answeredBy`, whose answer alone is recorded. Returns its body. */
+export async function calledBefore<Body>(
+  operations: Operations,
+  id: string,
+  context: CheckedRequest,
+  request: OperationRequest,
+): Promise<Body> {
+  const { body } = await callOperation(operations, id, { ...context, record: () => [] }, request);
+  return body as Body;
 }
 
 /** Returns a route of Resend's API with a separate handler and the rights of an operation. */
