@@ -47,7 +47,7 @@ import { webhookDeliveryRoutes } from "./routes/webhook-deliveries.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
 import type { Route } from "./routing/route.ts";
 
-/** Returns the parts of routes that mail links which confirm something. */
+/** Returns the parts of routes of mailed links, such as one that confirms something. */
 function linkDeps(parts: Parts) {
   return { ...parts, publicUrl: parts.config.publicUrl, linkKey: parts.fileKey };
 }
@@ -93,7 +93,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   webhookRoutes,
   webhookDeliveryRoutes,
   unsubscribeRoutes,
-  (parts) => approvalLinkRoutes({ ...parts, linkKey: parts.fileKey }),
+  (parts) => approvalLinkRoutes(linkDeps(parts)),
   trackingRoutes,
   relayEventRoutes,
 ];

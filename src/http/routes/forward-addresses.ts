@@ -21,6 +21,7 @@ import {
   removeForwardAddress,
 } from "../../store/rules/forward-addresses.ts";
 import { created, noContent, ok } from "../routing/answer.ts";
+import { mailedLink } from "../routing/mailed-link.ts";
 import { openRoute, projectRoute, type Route } from "../routing/route.ts";
 import { EMAIL, Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../routing/schemas.ts";
 import { linkPage } from "../views/link-page.ts";
@@ -48,7 +49,7 @@ function show({ id, email, confirmedAt, askedAt, createdAt }: ForwardAddress): S
     email,
     status: confirmedAt === null ? "pending" : "confirmed",
     linkEndsAt: confirmedAt === null ? showTime(askedAt + FORWARD_LINK_MS) : null,
-    confirmedAt: confirmedAt === null ? null : showTime(confirmedAt),
+    confirmedAt: showTime(confirmedAt),
     createdAt: showTime(createdAt),
   };
 }
@@ -121,18 +122,9 @@ function itemRoutes({ db }: { db: Db }): Route[] {
   ];
 }
 
-/** Returns the routes of the link. Opening it changes nothing, because scanners open every link, and send no forms. */
+/** Returns the routes of the link that confirms an address. */
 function linkRoutes(deps: Store & { linkKey: Key }): Route[] {
-  const common = {
-    path: `${FORWARD_PATH}:token`,
-    answers: { 200: "text/html" },
-    errors: ["not_found", "service_unavailable"],
-  } as const;
-  const opened = async (token: string) => {
-    const link = await openForwardLink(deps, token);
-    if (link === null) throw notFound("link, or one that has expired");
-    return link;
-  };
+  const { common, opened } = mailedLink(FORWARD_PATH, (token) => openForwardLink(deps, token));
   return [
     openRoute({
       ...common,

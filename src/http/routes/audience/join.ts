@@ -1,6 +1,5 @@
 import type { Key } from "../../../core/crypto/key-ring.ts";
 import { languageFor } from "../../../core/audience/page-texts.ts";
-import { existing } from "../../../core/errors.ts";
 import {
   JOIN_PATH,
   joinByLink,
@@ -10,18 +9,13 @@ import {
 import { wordsFor } from "../../../flows/audience/preferences.ts";
 import type { Db, Store } from "../../../store/engine/client.ts";
 import type { Answer } from "../../routing/answer.ts";
+import { mailedLink } from "../../routing/mailed-link.ts";
 import { openRoute, type Route } from "../../routing/route.ts";
 import { linkPage } from "../../views/link-page.ts";
 
 /** Returns the routes of links by which people join topics. */
 export function joinRoutes(deps: Store & { linkKey: Key }): Route[] {
-  const common = {
-    path: `${JOIN_PATH}:token`,
-    answers: { 200: "text/html" },
-    errors: ["not_found", "service_unavailable"],
-  } as const;
-  const opened = async (token: string) =>
-    existing("link, or one that has expired", await openJoinLink(deps, token));
+  const { common, opened } = mailedLink(JOIN_PATH, (token) => openJoinLink(deps, token));
   return [
     openRoute({
       ...common,
@@ -64,8 +58,5 @@ async function page(
     ? `<form method="post"><button>${Bun.escapeHTML(join)}</button></form>`
     : `<p>${Bun.escapeHTML(saved)}</p>`;
   const content = `<p>${Bun.escapeHTML(projectName)}</p><dl>${rows.join("")}</dl>${button}`;
-  return linkPage(Bun.escapeHTML(waits ? join : subscribed), content, {
-    lang,
-    headers: { "cache-control": "no-store" },
-  });
+  return linkPage(Bun.escapeHTML(waits ? join : subscribed), content, { lang });
 }

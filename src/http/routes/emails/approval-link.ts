@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { notFound } from "../../../core/errors.ts";
 import {
   APPROVAL_PATH,
   decideByLink,
@@ -10,6 +9,7 @@ import {
   openApprovalLink,
 } from "../../../flows/notices/approval-link.ts";
 import type { Answer } from "../../routing/answer.ts";
+import { mailedLink } from "../../routing/mailed-link.ts";
 import { openRoute, type Route } from "../../routing/route.ts";
 import { OneOf } from "../../routing/schemas.ts";
 import { linkPage } from "../../views/link-page.ts";
@@ -22,16 +22,7 @@ const WORDS: Readonly<Record<Decision, { title: string; text: string }>> = {
 
 /** Returns the routes of the links by which a message is approved. */
 export function approvalLinkRoutes(deps: LinkDeps): Route[] {
-  const common = {
-    path: `${APPROVAL_PATH}:token`,
-    answers: { 200: "text/html" },
-    errors: ["not_found", "service_unavailable"],
-  } as const;
-  const linkOf = async (token: string) => {
-    const link = await openApprovalLink(deps, token);
-    if (link === null) throw notFound("link, or one that has expired");
-    return link;
-  };
+  const { common, opened } = mailedLink(APPROVAL_PATH, (token) => openApprovalLink(deps, token));
   const show = openRoute({
     ...common,
     method: "GET",
@@ -40,7 +31,7 @@ export function approvalLinkRoutes(deps: LinkDeps): Route[] {
     description:
       "The page has the text and the recipients, and two buttons. Opening it changes nothing, because link checkers open every link.",
     async handle({ params }) {
-      const message = await messageToApprove(deps, await linkOf(params.token));
+      const message = await messageToApprove(deps, await opened(params.token));
       if (message === null || !message.waits) return answerOf("decided");
       return linkPage("A message waits for an approval", contentOf(message));
     },
@@ -53,7 +44,7 @@ export function approvalLinkRoutes(deps: LinkDeps): Route[] {
     description: "The audit trail names the person who got the link. A second decision changes nothing.",
     query: Type.Object({ decision: OneOf(["approve", "reject"]) }),
     async handle({ params, query, ip, requestId }) {
-      const link = await linkOf(params.token);
+      const link = await opened(params.token);
       return answerOf(await decideByLink(deps, link, query.decision === "approve", { ip, requestId }));
     },
   });

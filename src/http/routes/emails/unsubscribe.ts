@@ -96,8 +96,5 @@ async function preferencePage(
   const language = languageFor(request.headers.get("accept-language"));
   const preferences = await preferencesOf(deps, recipient, language);
   const { heading, content } = preferenceContent(preferences, done);
-  return linkPage(heading, content, {
-    lang: language,
-    headers: { "cache-control": "no-store" },
-  });
+  return linkPage(heading, content, { lang: language });
 }
