@@ -32,6 +32,7 @@ import { openMemoryQueue } from "../../src/queue/memory.ts";
 import { getBroadcast } from "../../src/store/audience/broadcasts.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { type TestApi, testApi } from "../support/api.ts";
+import { around } from "../support/around.ts";
 
 setDefaultTimeout(60_000);
 
@@ -229,7 +230,7 @@ describe("a broadcast", () => {
     await step(id, "send");
     const writes: number[] = [];
     const counted: Db = {
-      ...bound(api.db),
+      ...around(api.db),
       async write(statements) {
         writes.push(statements.filter(({ sql }) => sql.startsWith("INSERT INTO messages")).length);
         return api.db.write(statements);
@@ -240,7 +241,7 @@ describe("a broadcast", () => {
     const full = await letter();
     await step(full, "send");
     const crowded: Db = {
-      ...bound(api.db),
+      ...around(api.db),
       first: (sql, args) => (args?.includes(MAX_DUE) ? crowd() : api.db.first(sql, args)),
     };
     await turn(crowded);
@@ -263,7 +264,7 @@ describe("a broadcast", () => {
     await call("POST", "/v1/contacts", { email: "b@example.com" }, api.acme.b.key);
     const other = await sent(api.acme.b.key);
     const crowded: Db = {
-      ...bound(api.db),
+      ...around(api.db),
       first: (sql, args) =>
         args?.includes(MAX_DUE) && args.includes(senderId) ? crowd() : api.db.first(sql, args),
     };
@@ -623,7 +624,7 @@ describe("a crash", () => {
           return result;
         };
         const failing: Db = {
-          ...bound(api.db),
+          ...around(api.db),
           all: (sql, args) => meet(() => api.db.all(sql, args)),
           first: (sql, args) => meet(() => api.db.first(sql, args)),
           readConfig: (query, args) => meet(() => api.db.readConfig(query, args)),
@@ -659,20 +660,6 @@ function broadcastRoutesOf(settings: Partial<Sending>) {
     if (project === null) throw new Error("no project");
     const by = { keyId: null, bounds: UNBOUND };
     return checkBroadcast({ ...deps, ...settings }, { project, by, now: api.clock.now() }, id);
-  };
-}
-
-/** The functions of a database, which a test replaces some of. */
-function bound(db: Db): Db {
-  return {
-    all: db.all.bind(db),
-    first: db.first.bind(db),
-    readConfig: db.readConfig.bind(db),
-    refreshReads: db.refreshReads.bind(db),
-    syncWithPrimary: db.syncWithPrimary.bind(db),
-    write: db.write.bind(db),
-    migrate: db.migrate.bind(db),
-    close: db.close.bind(db),
   };
 }
 

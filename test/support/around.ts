@@ -1,6 +1,6 @@
 import type { Db } from "../../src/store/engine/client.ts";
 
-/** A database client with one function replaced. */
+/** The functions of a database client, some of which a test replaces. */
 export function around(db: Db): Db {
   return {
     all: (sql, args) => db.all(sql, args),
