@@ -181,13 +181,14 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     const link = { senderId: making.tenant.senderId, id };
     return { id: forwardUrl({ publicUrl: "", linkKey }, link, Date.now() + HOUR_MS).slice("/f/".length) };
   },
-  async "/j"({ world, tenant }) {
+  async "/j"(making) {
+    const { world, tenant } = making;
     const { file: linkKey } = openKeys(null, world.service.folder);
-    const email = `join-${world.next()}@${tenant.name}.example.com`;
-    const call = (path: string, body: unknown) => world.service.call("POST", path, body, { key: tenant.key });
-    const { id } = (await call("/v1/topics", { name: "Letters" })).body;
-    await call("/v1/contacts", { email, topics: { [id]: "subscribed" } });
-    const link = { senderId: tenant.senderId, email, topicIds: [id] };
+    const { email } = await post(making, "/v1/contacts", {
+      ...contactBody(making),
+      topics: { [tenant.topicId]: "subscribed" },
+    });
+    const link = { senderId: tenant.senderId, email, topicIds: [tenant.topicId] };
     return { id: joinUrl({ publicUrl: "", linkKey }, link, Date.now() + HOUR_MS).slice("/j/".length) };
   },
   async "/o"(making) {
