@@ -137,11 +137,12 @@ export async function sessionCookie(url: string, key: string): Promise<SessionCo
   return { name, value, url, httpOnly: true, sameSite: "Strict" };
 }
 
-/** Returns what a person does on a page that is opened later: reads, presses, follows links and fills in fields. */
+/** Returns what a person does on a page that is opened later: reads, presses buttons of the page or of its window, follows links and fills in fields. */
 export function actionsOn(page: () => Page) {
   return {
     see: (text: string | RegExp, exact = false) => page().getByText(text, { exact }).first().waitFor(),
     press: (name: string | RegExp) => page().getByRole("button", { name }).first().click(),
+    inDialog: (name: string) => page().getByRole("dialog").getByRole("button", { name, exact: true }).click(),
     follow: (name: string | RegExp) => page().getByRole("link", { name }).first().click(),
     fill: (label: string, text: string) => page().getByLabel(label, { exact: true }).fill(text),
   };

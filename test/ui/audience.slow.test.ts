@@ -10,11 +10,9 @@ const ui = dashboard({
   as: "projectKey",
   viewport: WIDE,
 });
-const { go, see, press, follow, fill } = ui;
+const { go, see, press, follow, fill, inDialog } = ui;
 const call = async (method: string, path: string, body?: unknown) =>
   (await ui.service.call(method, path, body)).body;
-const inDialog = (name: string) =>
-  ui.page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
 
 describe("the audience pages", () => {
   browserTest("define a property, and a contact gets a value of its type", async () => {

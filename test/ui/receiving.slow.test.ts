@@ -16,11 +16,9 @@ const ui = dashboard({
   viewport: WIDE,
 });
 
-const { go, see, press, fill } = ui;
+const { go, see, press, fill, inDialog } = ui;
 const ask: typeof ui.service.call = (...asked) => ui.service.call(...asked);
 const part = (name: string) => ui.page.getByRole("region", { name });
-const inDialog = (name: string) =>
-  ui.page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
 
 describe("the window of an inbox's senders", () => {
   browserTest("changes whose mail the inbox takes, and says what happens to other mail", async () => {

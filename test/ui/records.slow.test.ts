@@ -10,14 +10,12 @@ const MASTER_KEY = "master-key-that-no-page-may-show-0001";
 
 const ui = dashboard({ start: () => startService({ MASTER_KEY }), path: "/", viewport: WIDE });
 
-const { go } = ui;
+const { go, inDialog } = ui;
 const see = (text: string | RegExp) => ui.page.getByText(text).first().waitFor();
 const gone = (text: string) => ui.page.getByText(text).first().waitFor({ state: "detached" });
 const press = (name: string) => ui.page.getByRole("button", { name, exact: true }).click();
 const follow = (name: string) => ui.page.getByRole("link", { name, exact: true }).first().click();
 const fill = (name: string, text: string) => ui.page.getByRole("textbox", { name, exact: true }).fill(text);
-const inDialog = (name: string) =>
-  ui.page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
 const read = async (path: string) => (await ui.service.call("GET", path)).body;
 
 describe("the dashboard", () => {

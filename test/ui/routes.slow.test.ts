@@ -37,13 +37,11 @@ const ui = dashboard({
 });
 afterAll(() => mx?.stop());
 
-const { go, see, press, follow, fill } = ui;
+const { go, see, press, follow, fill, inDialog } = ui;
 const fact = (text: RegExp) => ui.page.locator(".facts").getByText(text).first().waitFor();
 const gone = (text: string) => ui.page.getByText(text).first().waitFor({ state: "detached" });
 const choose = (label: string, option: string) =>
   ui.page.getByLabel(label, { exact: true }).selectOption({ label: option });
-const inDialog = (name: string) =>
-  ui.page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
 const wide = async (method: string, path: string, body?: unknown) =>
   (await ui.service.call(method, path, body, { key: ui.service.accountKey })).body;
 /** Calls the API with the account-wide key for the first project. */
