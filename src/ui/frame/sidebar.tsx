@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
 import { type Signal, useSignal } from "@preact/signals";
-import { liveState, useLiveReload } from "../api/live.ts";
+import { liveState, useLiveReload, useReloadAfter } from "../api/live.ts";
 import { get, type Query } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { LiveEvent, Page } from "../api/types.ts";
@@ -134,10 +134,7 @@ function useCount({ path, query, word }: Counted) {
 function Waiting({ counted }: { counted: Counted }) {
   const { reload } = useCount(counted);
   useLiveReload(reload, counted.everyMs, counted.concerns);
-  const changed = counted.changes.value;
-  useEffect(() => {
-    if (changed > 0) reload();
-  }, [changed]);
+  useReloadAfter(counted.changes, reload);
   return <Shown counted={counted} />;
 }
 

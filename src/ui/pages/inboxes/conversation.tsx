@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { get } from "../../api/client.ts";
-import { isSeen, useLiveReload } from "../../api/live.ts";
+import { isSeen, useLiveReload, useReloadAfter } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Conversation as Answer, Inbox, Thread, ThreadChanges } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
@@ -46,10 +46,7 @@ export function Conversation({ id, inboxes, onClose, onLeave }: ConversationProp
     REFRESH_MS,
     ({ type, messageId }) => type === "inbound_received" || known(messageId),
   );
-  const undos = undone.value;
-  useEffect(() => {
-    if (undos > 0) thread.reload();
-  }, [undos]);
+  useReloadAfter(undone, thread.reload);
   const task = useTask();
   const found = thread.value.value;
   const change = (changes: ThreadChanges) =>

@@ -1,7 +1,6 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { get } from "../../api/client.ts";
-import { useLiveReload } from "../../api/live.ts";
+import { useLiveReload, useReloadAfter } from "../../api/live.ts";
 import { usePages } from "../../api/pages.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Inbox, Thread } from "../../api/types.ts";
@@ -67,10 +66,7 @@ export function InboxesPage({ params }: PageProps) {
   const pages = usePages<Thread>("/v1/threads", filter, orderOf);
   useLiveReload(pages.refresh, REFRESH_MS);
   const mailbox = useMailbox().value.value;
-  const changed = readChanges.value;
-  useEffect(() => {
-    if (changed > 0) pages.refresh();
-  }, [changed]);
+  useReloadAfter(readChanges, pages.refresh);
   const list = inboxes.value.value?.data ?? null;
   const chosen = list?.find(({ id }) => id === inboxId);
   const listPath = inboxId === null ? "/inboxes" : `/inboxes/${inboxId}`;
