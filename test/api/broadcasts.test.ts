@@ -31,7 +31,7 @@ import { log } from "../../src/log.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
 import { getBroadcast } from "../../src/store/audience/broadcasts.ts";
 import type { Db } from "../../src/store/engine/client.ts";
-import { type TestApi, testApi } from "../support/api.ts";
+import { asksToJoin, type TestApi, testApi } from "../support/api.ts";
 import { around } from "../support/around.ts";
 
 setDefaultTimeout(60_000);
@@ -74,7 +74,7 @@ beforeAll(async () => {
           clock,
           queue,
           handOut: createDownloads(clock),
-          asksToJoin: () => () => Promise.reject(new Error("no topic asks for a link")),
+          asksToJoin,
         }),
         contactBatchRoute({ db, quotas: config.quotas }),
         ...contactPropertyRoutes({ db }),
@@ -83,7 +83,6 @@ beforeAll(async () => {
         ...broadcastRoutes({
           ...deps,
           handOut: createDownloads(clock),
-          asksToJoin: () => () => Promise.reject(new Error("no topic asks for a link")),
           config,
         } as unknown as Parts),
       ];

@@ -13,7 +13,7 @@ import { contactBatchRoute } from "../../src/http/routes/contact-batch.ts";
 import { contactRoutes } from "../../src/http/routes/contacts.ts";
 import { log } from "../../src/log.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
-import { type TestApi, testApi } from "../support/api.ts";
+import { asksToJoin, type TestApi, testApi } from "../support/api.ts";
 
 let api: TestApi;
 let count = 0;
@@ -25,7 +25,7 @@ beforeAll(async () => {
         clock,
         queue: openMemoryQueue({ clock, log: log("queue") }),
         handOut: createDownloads(clock),
-        asksToJoin: () => () => Promise.reject(new Error("no topic asks for a link")),
+        asksToJoin,
       }),
       contactBatchRoute({ db, quotas: loadConfig({}).quotas }),
       ...contactPropertyRoutes({ db }),

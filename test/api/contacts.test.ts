@@ -7,7 +7,7 @@ import { contactRoutes } from "../../src/http/routes/contacts.ts";
 import { log } from "../../src/log.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
 import { findSuppressions } from "../../src/store/projects/suppressions.ts";
-import { type TestApi, testApi } from "../support/api.ts";
+import { asksToJoin, type TestApi, testApi } from "../support/api.ts";
 
 let api: TestApi;
 beforeAll(async () => {
@@ -18,7 +18,7 @@ beforeAll(async () => {
         clock,
         queue: openMemoryQueue({ clock, log: log("queue") }),
         handOut: createDownloads(clock),
-        asksToJoin: () => () => Promise.reject(new Error("no topic asks for a link")),
+        asksToJoin,
       }),
       contactBatchRoute({ db, quotas: loadConfig({}).quotas }),
     ],

@@ -13,7 +13,7 @@ import { openMemoryQueue } from "../../src/queue/memory.ts";
 import { NUMBERS_STEP, numbersQuery } from "../../src/store/audience/filter-sets.ts";
 import { MIGRATIONS } from "../../src/store/engine/migrate.ts";
 import { noteEngagement } from "../../src/store/audience/engagement-times.ts";
-import { type TestApi, testApi } from "../support/api.ts";
+import { asksToJoin, type TestApi, testApi } from "../support/api.ts";
 
 setDefaultTimeout(60_000);
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
         clock,
         queue: openMemoryQueue({ clock, log: log("queue") }),
         handOut: createDownloads(clock),
-        asksToJoin: () => () => Promise.reject(new Error("no topic asks for a link")),
+        asksToJoin,
       }),
       contactBatchRoute({ db, quotas: loadConfig({}).quotas }),
       ...contactPropertyRoutes({ db }),

@@ -93,6 +93,9 @@ export const TEST_KEY = {
 export const BOX_KEY = new Uint8Array(32).fill(7);
 export const SESSION_KEY = new Uint8Array(32).fill(9);
 
+/** Stands for the mails that ask people to join topics, in tests whose topics need none. */
+export const asksToJoin = () => () => Promise.reject(new Error("no topic asks for a link"));
+
 /** Lookups that read a zone: keys are `TYPE name`, e.g. `TXT example.com`. Every other name does not exist. */
 export function zoneLookups(zone: TestZone): DomainLookups {
   const look = async (type: string, name: string): Promise<LookupResult<string>> => {
