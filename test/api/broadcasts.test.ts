@@ -528,6 +528,20 @@ describe("pausing and canceling", () => {
     expect(await emailsOf(id)).toEqual(["a@example.com"]);
   });
 
+  test("a canceled broadcast is not deleted while a worker delivers a message of it", async () => {
+    await contacts(["a@example.com"]);
+    const id = await letter();
+    await step(id, "send");
+    await turn();
+    const outcome = (set: string) =>
+      api.db.write([{ sql: `UPDATE recipients SET ${set} WHERE sender_id = ?`, args: [senderId] }]);
+    await outcome("status = 'sending', claimed_by = 'worker', due_at = NULL, attempts = 1");
+    await step(id, "cancel");
+    expect((await call("DELETE", `/v1/broadcasts/${id}`)).status).toBe(409);
+    await outcome("status = 'delivered', claimed_by = NULL");
+    expect((await call("DELETE", `/v1/broadcasts/${id}`)).status).toBe(204);
+  });
+
   const refused: [verb: string, status: string][] = [
     ["pause", "draft"],
     ["resume", "sending"],

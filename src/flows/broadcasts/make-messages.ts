@@ -16,7 +16,7 @@ import {
   dueBroadcasts,
   dueBulk,
   getBroadcast,
-  hasWaiting,
+  hasUntried,
 } from "../../store/audience/broadcasts.ts";
 import { fallbacksOf } from "../../store/audience/properties.ts";
 import { passingContacts } from "../../store/audience/filter-sets.ts";
@@ -126,7 +126,7 @@ async function postpone({ db }: Sending, broadcast: Broadcast, nextAt: number): 
 
 /** Ends a broadcast once each of its messages was tried. Returns true. */
 async function end({ db }: Sending, broadcast: Broadcast, now: number): Promise<boolean> {
-  if (await hasWaiting(db, broadcast, "first"))
+  if (await hasUntried(db, broadcast))
     await db.write(changeBroadcast(broadcast, { nextAt: now + SECOND_MS }));
   else
     await db.write(

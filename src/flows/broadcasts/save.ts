@@ -18,7 +18,7 @@ import {
   bodyOf,
   changeBroadcast,
   getBroadcast,
-  hasWaiting,
+  hasUndelivered,
   insertBroadcast,
   removeBroadcast,
   replaceBody,
@@ -149,7 +149,7 @@ export async function deleteBroadcast(db: Db, senderId: string, id: string): Pro
   const { status } = broadcast;
   if (status === "sending" || status === "paused")
     throw invalidState("A broadcast that is being sent cannot be deleted. Cancel it first.");
-  if (status !== "draft" && (await hasWaiting(db, broadcast, "any")))
+  if (status !== "draft" && (await hasUndelivered(db, broadcast)))
     throw invalidState("Messages of this broadcast still wait for their delivery. Delete it later.");
   await db.write(removeBroadcast(broadcast)).catch(changedMeanwhile);
 }
