@@ -572,6 +572,15 @@ describe("a draft", () => {
     expect((await call("GET", "/v1/broadcasts")).json.data).toMatchObject([{ id }]);
   });
 
+  test("of two changes at the same time none is lost without a refusal", async () => {
+    const id = await letter();
+    const changes = [{ html: "<p>New</p>" }, { subject: "New" }];
+    const answers = await Promise.all(changes.map((change) => call("PATCH", `/v1/broadcasts/${id}`, change)));
+    const taken = changes.filter((_, at) => answers[at]?.status === 200);
+    expect(taken.length).toBeGreaterThan(0);
+    expect(await read(id)).toMatchObject(Object.assign({}, ...taken));
+  });
+
   const faults: [what: string, body: object, param: string][] = [
     ["an unknown topic", { topicId: "top_x" }, "topicId"],
     ["an unknown segment", { segmentId: "seg_x" }, "segmentId"],

@@ -17,6 +17,7 @@ import {
   dueBulk,
   getBroadcast,
   hasUntried,
+  timeOfChange,
 } from "../../store/audience/broadcasts.ts";
 import { fallbacksOf } from "../../store/audience/properties.ts";
 import { passingContacts } from "../../store/audience/filter-sets.ts";
@@ -280,7 +281,7 @@ async function settleFailure({ db, clock }: Sending, broadcast: Broadcast, error
   const { resetAt } = error.details;
   const problem = { code: error.details.code ?? error.type, message: error.message };
   const waits = resetAt === undefined ? {} : { nextAt: Date.parse(resetAt), problem };
-  const paused = { status: "paused" as const, problem, updatedAt: Math.max(now, broadcast.updatedAt + 1) };
+  const paused = { status: "paused" as const, problem, updatedAt: timeOfChange(broadcast, now) };
   await db.write(changeBroadcast(broadcast, resetAt === undefined ? paused : waits));
   return true;
 }

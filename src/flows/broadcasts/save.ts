@@ -22,6 +22,7 @@ import {
   insertBroadcast,
   removeBroadcast,
   replaceBody,
+  timeOfChange,
 } from "../../store/audience/broadcasts.ts";
 import { getSegment } from "../../store/audience/segments.ts";
 import { getTopic } from "../../store/audience/topics.ts";
@@ -136,7 +137,7 @@ export async function changeDraft(
   if (before.broadcast.status !== "draft")
     throw invalidState("Only a draft can be changed. This broadcast was sent.");
   const { fields, body } = await checked(deps, senderId, given, before.body, now);
-  const changes = { ...fields, octets: octetsOf(body), updatedAt: now };
+  const changes = { ...fields, octets: octetsOf(body), updatedAt: timeOfChange(before.broadcast, now) };
   await deps.db
     .write([...changeBroadcast(before.broadcast, changes), ...growing(replaceBody(before.broadcast, body))])
     .catch(changedMeanwhile);

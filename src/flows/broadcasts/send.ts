@@ -5,6 +5,7 @@ import {
   holdDue,
   releaseHeld,
   replaceBody,
+  timeOfChange,
 } from "../../store/audience/broadcasts.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
@@ -121,7 +122,7 @@ async function stepOnce(
     status: to,
     ...(step === "cancel" ? { endedAt: now } : {}),
     ...(step === "resume" ? { nextAt: now, problem: null } : {}),
-    updatedAt: Math.max(now, broadcast.updatedAt + 1),
+    updatedAt: timeOfChange(broadcast, now),
   };
   const changed = { broadcast: { ...broadcast, ...changes }, body };
   const waiting =

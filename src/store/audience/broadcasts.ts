@@ -136,6 +136,11 @@ export function replaceBody(
   };
 }
 
+/** Returns the time of a change, which is later than the last one, because `changeBroadcast` knows by it whether another came first. */
+export function timeOfChange({ updatedAt }: Broadcast, now: number): number {
+  return Math.max(now, updatedAt + 1);
+}
+
 /**
  * Returns the statements that change a broadcast. If a client has changed it since it was read, or its status is another, the guard
  * `changed_since_read` undoes the write.
