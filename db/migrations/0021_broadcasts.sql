@@ -112,16 +112,16 @@ BEGIN
     bounced = bounced + excluded.bounced, complained = complained + excluded.complained, failed = failed + excluded.failed;
 END;
 
+-- Asks about the broadcast first, because few messages have one.
 CREATE TRIGGER broadcast_event AFTER INSERT ON events
-WHEN NEW.type = 'unsubscribed' OR NEW.type IN ('open', 'click')
-  AND json_extract(NEW.data, '$.' || NEW.type || '.machine') = 0
-  AND NOT EXISTS (SELECT 1 FROM recipients r JOIN engagement e ON e.message_id = r.message_id AND e.ord = r.ord
-    WHERE r.message_id = NEW.message_id AND r.email = NEW.email
-      AND CASE NEW.type WHEN 'open' THEN e.opens ELSE e.clicks END > 0)
+WHEN NEW.type = 'unsubscribed' OR NEW.type IN ('open', 'click') AND json_extract(NEW.data, '$.' || NEW.type || '.machine') = 0
 BEGIN
   INSERT INTO broadcast_figures (broadcast_id, hour, opened, clicked, unsubscribed)
   SELECT m.template_id, NEW.created_at / 3600000, NEW.type = 'open', NEW.type = 'click', NEW.type = 'unsubscribed'
   FROM messages m WHERE m.id = NEW.message_id AND m.template_id >= 'bro_' AND m.template_id < 'bro`'
+    AND (NEW.type = 'unsubscribed' OR NOT EXISTS (
+      SELECT 1 FROM recipients r JOIN engagement e ON e.message_id = r.message_id AND e.ord = r.ord
+      WHERE r.message_id = m.id AND r.email = NEW.email AND CASE NEW.type WHEN 'open' THEN e.opens ELSE e.clicks END > 0))
   ON CONFLICT (broadcast_id, hour) DO UPDATE SET opened = opened + excluded.opened, clicked = clicked + excluded.clicked,
     unsubscribed = unsubscribed + excluded.unsubscribed;
 END;
