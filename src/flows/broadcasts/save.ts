@@ -15,8 +15,8 @@ import { readSchedule } from "../../core/time/schedule.ts";
 import {
   type Broadcast,
   type BroadcastBody,
-  bodyOf,
   changeBroadcast,
+  findBody,
   getBroadcast,
   hasUndelivered,
   insertBroadcast,
@@ -67,7 +67,7 @@ export interface WholeBroadcast {
 /** Returns a broadcast with its content. @throws AppError 404 */
 export async function existingBroadcast(db: Db, senderId: string, id: string): Promise<WholeBroadcast> {
   const broadcast = existing("broadcast", await getBroadcast(db, senderId, id));
-  return { broadcast, body: await bodyOf(db, senderId, id) };
+  return { broadcast, body: (await findBody(db, senderId, id)) ?? EMPTY_BODY };
 }
 
 /**
@@ -167,7 +167,8 @@ export function changedMeanwhile(error: unknown): never {
   throw error;
 }
 
-function octetsOf({ html, text }: BroadcastBody): number {
+/** Returns the bytes of a content. */
+export function octetsOf({ html, text }: BroadcastBody): number {
   return Buffer.byteLength(html ?? "") + Buffer.byteLength(text ?? "");
 }
 

@@ -15,7 +15,7 @@ import type { SendingKey } from "../accept/accept.ts";
 import type { Sending } from "../accept/sending.ts";
 import { type BroadcastCheck, checkReady } from "./check.ts";
 import { type Acting, readyToSend } from "./ready.ts";
-import { changedMeanwhile, existingBroadcast, invalidState, type WholeBroadcast } from "./save.ts";
+import { changedMeanwhile, existingBroadcast, invalidState, octetsOf, type WholeBroadcast } from "./save.ts";
 
 type Record = (broadcast: WholeBroadcast) => readonly Statement[];
 
@@ -47,7 +47,7 @@ export async function sendBroadcast(
     keyId: by.keyId,
     variables,
     filter,
-    octets: Buffer.byteLength(body.html ?? "") + Buffer.byteLength(body.text ?? ""),
+    octets: octetsOf(body),
     nextAt: isLater ? broadcast.scheduledAt : now,
     ...(isLater ? {} : { startedAt: now }),
     updatedAt: now,

@@ -105,12 +105,11 @@ export function listBroadcasts(db: Db, senderId: string, place: Place, take: num
   return BROADCASTS.page(db, { where, args: [senderId], place, ceiling: idCeiling("bro"), take });
 }
 
-/** Returns the content of a broadcast of the project. */
-export async function bodyOf(db: Db, senderId: string, id: string): Promise<BroadcastBody> {
+/** Returns the content of a broadcast of the project; null if it is gone. */
+export function findBody(db: Db, senderId: string, id: string): Promise<BroadcastBody | null> {
   const sql = "SELECT html, text FROM broadcast_bodies WHERE sender_id = ? AND broadcast_id = ?";
-  return (await db.first<BroadcastBody & Record<string, unknown>>(sql, [senderId, id])) ?? EMPTY;
+  return db.first<BroadcastBody & Record<string, unknown>>(sql, [senderId, id]);
 }
-const EMPTY: BroadcastBody = { html: null, text: null };
 
 /** Returns the statements that store a draft. With too many broadcasts, the guard `too_many_records` undoes the write. */
 export function insertBroadcast(broadcast: Broadcast, { html, text }: BroadcastBody): Statement[] {
@@ -195,9 +194,8 @@ export async function templateOfBroadcast(
   senderId: string,
   id: string,
 ): Promise<Pick<SavedTemplate, "senderId" | "subject" | "html" | "text" | "updatedAt"> | null> {
-  const sql = "SELECT html, text FROM broadcast_bodies WHERE sender_id = ? AND broadcast_id = ?";
-  const body = await db.first<BroadcastBody & Record<string, unknown>>(sql, [senderId, id]);
-  return body === null ? null : { senderId, subject: "", html: body.html, text: body.text, updatedAt: 0 };
+  const body = await findBody(db, senderId, id);
+  return body === null ? null : { senderId, subject: "", ...body, updatedAt: 0 };
 }
 
 /** Returns the broadcasts of any project whose next step is due, longest due first. */
