@@ -16,14 +16,25 @@ export async function checkedFilter(
   return readFilter(filter, { ...(await whatContactsHave(db, senderId)), now });
 }
 
+/** The filter of a segment, and the same ready to be asked at a time. */
+export interface SegmentFilter {
+  filter: Filter;
+  condition: Condition;
+}
+
 /**
  * Returns the filter of a segment, ready to be asked at `now`.
  * @throws AppError 404 if there is no such segment; 409 if it names a property or topic that was deleted
  */
-export async function segmentFilter(db: Db, senderId: string, id: string, now: number): Promise<Condition> {
+export async function segmentFilter(
+  db: Db,
+  senderId: string,
+  id: string,
+  now: number,
+): Promise<SegmentFilter> {
   const { filter } = existing("segment", await getSegment(db, senderId, id));
   try {
-    return await checkedFilter(db, senderId, filter, now);
+    return { filter, condition: await checkedFilter(db, senderId, filter, now) };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     throw new AppError("conflict", `The segment cannot be asked any more: ${error.message}`, {

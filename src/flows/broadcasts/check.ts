@@ -3,12 +3,10 @@ import { AppError, invalid } from "../../core/errors.ts";
 import type { ReadItem } from "../../core/messages/send-item.ts";
 import { nextContacts } from "../../store/audience/broadcast-contacts.ts";
 import { countMissing } from "../../store/audience/broadcast-missing.ts";
-import { fallbacksOf } from "../../store/audience/properties.ts";
 import { getContact } from "../../store/projects/contacts.ts";
 import { idCeiling } from "../../core/ids.ts";
 import { checkSending, type SendCheck } from "../accept/check.ts";
 import type { Sending } from "../accept/sending.ts";
-import { checkedFilter } from "../audience/segments.ts";
 import { LINK_VARIABLE } from "../mime/unsubscribe.ts";
 import { refusing } from "../projects/templates.ts";
 import { type Acting, type Ready, readyToSend } from "./ready.ts";
@@ -38,22 +36,18 @@ export async function checkBroadcast(deps: Sending, acting: Acting, id: string):
 
 /** Checks a broadcast that has all of its parts, with the first contact that it goes to. */
 export async function checkReady(deps: Sending, acting: Acting, ready: Ready): Promise<BroadcastCheck> {
-  const { project, by, now } = acting;
-  const filter = ready.filter === null ? null : await checkedFilter(deps.db, project.id, ready.filter, now);
-  const range = { senderId: project.id, filter, after: "", below: idCeiling("con") };
-  const [first] = (await nextContacts(deps.db, range, 1)).contacts;
-  const { from } = ready.broadcast;
-  const contact = first ?? { email: from.email, firstName: null, lastName: null, properties: {} };
+  const { project, by } = acting;
+  const contact = (await firstContact(deps, ready)) ?? nobody(ready.broadcast.from.email);
   const item = await itemFor(deps, ready, contact);
   const checked = await checkSending(deps, project, by, { item, scheduledAt: null });
-  const fallbacks = await fallbacksOf(deps.db, project.id);
-  const { subject, html, text } = ready.source;
+  const { source, segment, variables, fallbacks } = ready;
+  const { subject, html, text } = source;
   const paths = unguardedPaths(
     [subject, html ?? "", text ?? ""].join("\n"),
-    ready.variables,
+    variables,
     Object.keys(fallbacks),
   );
-  const { contacts, missing } = await countMissing(deps.db, project.id, filter, paths);
+  const { contacts, missing } = await countMissing(deps.db, project.id, segment?.condition ?? null, paths);
   return {
     ...checked,
     error:
@@ -64,6 +58,17 @@ export async function checkReady(deps: Sending, acting: Acting, ready: Ready): P
       .filter(([, count]) => count > 0)
       .map(([path, count]) => ({ variable: `contact.${path}`, contacts: count })),
   };
+}
+
+/** Returns the first contact that a broadcast goes to; null if there is none. */
+async function firstContact({ db }: Sending, { broadcast, segment }: Ready): Promise<MergedContact | null> {
+  const filter = segment?.condition ?? null;
+  const range = { senderId: broadcast.senderId, filter, after: "", below: idCeiling("con") };
+  return (await nextContacts(db, range, 1)).contacts[0] ?? null;
+}
+
+function nobody(email: string): MergedContact {
+  return { email, firstName: null, lastName: null, properties: {} };
 }
 
 /** Providers require a link that readers see, and not every program shows a button for the header. */
@@ -79,12 +84,12 @@ async function lackingLink({ renderer }: Sending, { source, broadcast }: Ready):
 
 /** Returns the message of one contact, rendered. */
 async function itemFor(
-  { renderer, db }: Sending,
-  { broadcast, source, variables }: Ready,
+  { renderer }: Sending,
+  { broadcast, source, variables, fallbacks }: Ready,
   contact: MergedContact,
 ): Promise<ReadItem> {
   const { senderId, from, replyTo, topicId } = broadcast;
-  const data = mergeData(usedFields(variables), contact, await fallbacksOf(db, senderId)) ?? {};
+  const data = mergeData(usedFields(variables), contact, fallbacks) ?? {};
   const rendered = await refusing(
     renderer.template(senderId, source, { ...data, unsubscribeUrl: LINK_VARIABLE }),
   );
@@ -102,25 +107,32 @@ async function itemFor(
 }
 
 /**
- * Returns the message that a test sends to an address: as a contact would get it. Its link to unsubscribe does nothing.
- * @param contactId the contact whose values it has; null: the first of the segment
+ * Returns the contact whose values a test shows; null if there is nobody.
+ * @param contactId null: the first of the segment
  * @throws AppError 422 if there is no such contact
+ */
+export async function shownContact(
+  deps: Sending,
+  ready: Ready,
+  contactId: string | null,
+): Promise<MergedContact | null> {
+  if (contactId === null) return firstContact(deps, ready);
+  const contact = await getContact(deps.db, ready.broadcast.senderId, contactId);
+  if (contact === null) throw invalid("contactId", "must be the id of a contact of this project.");
+  return contact;
+}
+
+/**
+ * Returns the message that a test sends to an address: as a contact would get it. Its link to unsubscribe does nothing.
+ * @param contact null: nobody, who has no value
  */
 export async function testItem(
   deps: Sending,
-  { project, now }: Acting,
   ready: Ready,
-  { to, contactId }: { to: string; contactId: string | null },
+  contact: MergedContact | null,
+  to: string,
 ): Promise<ReadItem> {
-  const filter = ready.filter === null ? null : await checkedFilter(deps.db, project.id, ready.filter, now);
-  const range = { senderId: project.id, filter, after: "", below: idCeiling("con") };
-  const contact =
-    contactId === null
-      ? (await nextContacts(deps.db, range, 1)).contacts[0]
-      : await getContact(deps.db, project.id, contactId);
-  if (contact === null) throw invalid("contactId", "must be the id of a contact of this project.");
-  const shown = contact ?? { email: to, firstName: null, lastName: null, properties: {} };
-  const { topicId: _, unsubscribeLink: __, ...item } = await itemFor(deps, ready, shown);
+  const { topicId: _, unsubscribeLink: __, ...item } = await itemFor(deps, ready, contact ?? nobody(to));
   const plain = (part: string) => part.replaceAll(LINK_VARIABLE, `${deps.publicUrl}/u/test`);
   return {
     ...item,

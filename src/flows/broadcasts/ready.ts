@@ -1,15 +1,15 @@
+import type { PropertyValue } from "../../core/audience/properties.ts";
 import { AppError, invalid } from "../../core/errors.ts";
 import { isBlank } from "../../core/messages/send-rules.ts";
 import { onboardingDomain } from "../../core/own-names.ts";
 import type { TemplateSource } from "../../core/templates/render.ts";
-import type { Broadcast } from "../../store/audience/broadcasts.ts";
-import { getSegment } from "../../store/audience/segments.ts";
+import { fallbacksOf } from "../../store/audience/properties.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { Project } from "../../store/projects/projects.ts";
 import { findTemplate } from "../../store/projects/templates.ts";
 import type { SendingKey } from "../accept/accept.ts";
 import type { Sending } from "../accept/sending.ts";
-import { segmentFilter } from "../audience/segments.ts";
+import { type SegmentFilter, segmentFilter } from "../audience/segments.ts";
 import { refusing } from "../projects/templates.ts";
 import type { WholeBroadcast } from "./save.ts";
 
@@ -26,7 +26,10 @@ export interface Ready extends WholeBroadcast {
   /** Subject and bodies, those of the broadcast before those of its template. */
   source: TemplateSource;
   variables: string[];
-  filter: Broadcast["filter"];
+  /** Null: all contacts. */
+  segment: SegmentFilter | null;
+  /** Values that a contact without its own has, by the name of the property. */
+  fallbacks: Readonly<Record<string, PropertyValue>>;
 }
 
 /**
@@ -45,12 +48,19 @@ export async function readyToSend(
       code: "domain_not_verified",
       param: "from.email",
     });
-  if (segmentId !== null) await segmentFilter(db, senderId, segmentId, now);
-  const filter = segmentId === null ? null : ((await getSegment(db, senderId, segmentId))?.filter ?? null);
+  const segment = segmentId === null ? null : await segmentFilter(db, senderId, segmentId, now);
   const source = await sourceOf(db, senderId, { broadcast, body });
   const variables = await refusing(renderer.variables(senderId, source));
+  const fallbacks = await fallbacksOf(db, senderId);
   const { subject, html, text } = source;
-  return { broadcast: { ...broadcast, subject }, body: { html, text }, source, variables, filter };
+  return {
+    broadcast: { ...broadcast, subject },
+    body: { html, text },
+    source,
+    variables,
+    segment,
+    fallbacks,
+  };
 }
 
 async function sourceOf(

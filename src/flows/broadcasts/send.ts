@@ -39,14 +39,14 @@ export async function sendBroadcast(
   const { error, missing } = await checkReady(deps, acting, ready);
   if (error !== null) throw error;
   if (!allowMissing) refuseMissing(missing);
-  const { broadcast, body, variables, filter } = ready;
+  const { broadcast, body, variables, segment } = ready;
   const isLater = broadcast.scheduledAt !== null && broadcast.scheduledAt > now;
   const changes: Partial<Broadcast> = {
     status: isLater ? "scheduled" : "sending",
     subject: broadcast.subject,
     keyId: by.keyId,
     variables,
-    filter,
+    filter: segment?.filter ?? null,
     octets: octetsOf(body),
     nextAt: isLater ? broadcast.scheduledAt : now,
     ...(isLater ? {} : { startedAt: now }),

@@ -2,7 +2,7 @@ import type { ReadItem } from "../../core/messages/send-item.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import { commitSends, type PreparedSend, prepareSend, sending } from "../accept/accept.ts";
 import type { Sending } from "../accept/sending.ts";
-import { testItem } from "./check.ts";
+import { shownContact, testItem } from "./check.ts";
 import { type Acting, readyToSend } from "./ready.ts";
 import { existingBroadcast } from "./save.ts";
 
@@ -30,8 +30,9 @@ export async function testBroadcast(
 ): Promise<TestSend[]> {
   const { project, by } = acting;
   const ready = await readyToSend(deps, acting, await existingBroadcast(deps.db, project.id, id));
+  const contact = await shownContact(deps, ready, contactId);
   const items: ReadItem[] = [];
-  for (const address of to) items.push(await testItem(deps, acting, ready, { to: address, contactId }));
+  for (const address of to) items.push(await testItem(deps, ready, contact, address));
   return sending(async () => {
     const prepared: PreparedSend[] = [];
     for (const item of items)

@@ -87,8 +87,9 @@ function collectionRoutes(operations: Operations, db: Db, path: string): Route[]
       operation: "listContacts",
       summary: "List contacts",
       async read({ senderId, params: { segment = ALL }, now }, place, take) {
-        const passes =
-          segment === ALL ? undefined : contactPasses(await segmentFilter(db, senderId, segment, now));
+        const condition =
+          segment === ALL ? null : (await segmentFilter(db, senderId, segment, now)).condition;
+        const passes = condition === null ? undefined : contactPasses(condition);
         return listContacts(db, senderId, { passes }, place, take);
       },
       show: (contacts) =>

@@ -1,7 +1,6 @@
 import type { MergedContact } from "../../core/audience/broadcasts.ts";
 import type { Condition as Filter } from "../../core/audience/filter.ts";
 import type { Db } from "../engine/client.ts";
-import type { Condition } from "../matching/substring.ts";
 import { contactPasses } from "./filter-sql.ts";
 
 /** Contacts that one step looks at. Each takes a few microseconds. */
@@ -30,13 +29,10 @@ export interface ContactRange {
   below: string;
 }
 
-/** The condition that every contact passes. */
-export const EVERYONE: Condition = { sql: "TRUE", args: [] };
-
 /** Returns at most `take` of the next contacts that pass the filter, in the order of their ids, looking at `SCAN_STEP` of them. */
 export async function nextContacts(db: Db, range: ContactRange, take: number): Promise<NextContacts> {
   const { senderId, filter, after, below } = range;
-  const passes = filter === null ? EVERYONE : contactPasses(filter);
+  const passes = contactPasses(filter);
   const next = `FROM contacts WHERE sender_id = ? AND id > ? AND id < ? ORDER BY id LIMIT ${SCAN_STEP}`;
   const place = [senderId, after, below];
   const found = await db.first<{ contacts: string }>(

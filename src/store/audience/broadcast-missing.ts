@@ -1,7 +1,6 @@
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import type { Condition as Filter } from "../../core/audience/filter.ts";
 import type { Db } from "../engine/client.ts";
-import { EVERYONE } from "./broadcast-contacts.ts";
 import { contactPasses } from "./filter-sql.ts";
 
 /** Contacts of one step. It takes some milliseconds, and other requests are served in between. */
@@ -26,7 +25,7 @@ export async function countMissing(
   filter: Filter | null,
   fields: readonly string[],
 ): Promise<MissingValues> {
-  const passes = filter === null ? EVERYONE : contactPasses(filter);
+  const passes = contactPasses(filter);
   const lacks = fields.map((field) => {
     const column = COLUMNS[field];
     return column === undefined ? "properties ->> ? IS NULL" : `${column} IS NULL`;

@@ -7,8 +7,9 @@ import type { Condition } from "../matching/substring.ts";
  * value. Values and names are always parameters.
  */
 
-/** Returns the SQL of whether a row of `contacts` passes a checked filter. */
-export function contactPasses(filter: Filter): Condition {
+/** Returns the SQL of whether a row of `contacts` passes a checked filter. @param filter null: all do */
+export function contactPasses(filter: Filter | null): Condition {
+  if (filter === null) return { sql: "TRUE", args: [] };
   if (!("join" in filter)) return comparison(subjectSql(filter.subject), filter.op, filter.value);
   const parts = filter.of.map(contactPasses);
   const joined = parts.map(({ sql }) => sql).join(filter.join === "all" ? " AND " : " OR ");

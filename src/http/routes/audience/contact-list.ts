@@ -76,8 +76,8 @@ export function contactListRoutes(deps: ListDeps): Route[] {
       answers: { 200: PageOf(ContactSchema) },
       errors: ["conflict"],
       async handle({ request, senderId, params, page, now }) {
-        const passes = contactPasses(await segmentFilter(db, senderId, params.id, now));
-        return answerContacts(deps, { request, senderId, page }, { passes });
+        const { condition } = await segmentFilter(db, senderId, params.id, now);
+        return answerContacts(deps, { request, senderId, page }, { passes: contactPasses(condition) });
       },
     }),
   ];
