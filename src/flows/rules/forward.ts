@@ -56,7 +56,8 @@ export async function forwardMessage(deps: Sending, effect: RuleEffect, by: Send
 
 const UNCONFIRMED = "The address that it forwards to is not confirmed.";
 
-function failing({ id: ruleId, senderId, name }: Rule, now: number): Failing {
+/** Returns a rule as what may be disabled now. */
+export function failing({ id: ruleId, senderId, name }: Rule, now: number): Failing {
   return { ruleId, senderId, name, noticeId: newId("ntc", now), now };
 }
 

@@ -1,5 +1,4 @@
 import { AppError, type ErrorCode } from "../../core/errors.ts";
-import { newId } from "../../core/ids.ts";
 import { UNBOUND } from "../../core/key-bounds.ts";
 import { DAY_MS, HOUR_MS, SECOND_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
@@ -17,7 +16,7 @@ import {
 import { getRule } from "../../store/rules/rules.ts";
 import type { Sending } from "../accept/sending.ts";
 import { checkedReply, type SendBy, sendOne } from "../threads/send-one.ts";
-import { forwardMessage } from "./forward.ts";
+import { failing, forwardMessage } from "./forward.ts";
 
 /** Effects that are carried out in one turn. */
 export const EFFECTS_PER_TURN = 100;
@@ -42,12 +41,11 @@ export function carryOutRules(deps: Sending): () => Promise<void> {
 async function carryOut(deps: Sending, effect: RuleEffect): Promise<void> {
   try {
     const project = await findShownProject(deps.db, effect.senderId);
-    const by = { keyId: null, bounds: UNBOUND };
-    if (project === null) await end(deps, effect, "project_deleted");
-    else if (effect.templateId === null)
-      await forwardMessage(deps, effect, { project, by, now: deps.clock.now() });
-    else
-      await reply(deps, { ...effect, templateId: effect.templateId }, { project, by, now: deps.clock.now() });
+    if (project === null) return await end(deps, effect, "project_deleted");
+    const by = { project, by: { keyId: null, bounds: UNBOUND }, now: deps.clock.now() };
+    const { templateId } = effect;
+    if (templateId === null) await forwardMessage(deps, effect, by);
+    else await reply(deps, { ...effect, templateId }, by);
   } catch (error) {
     if (!isBroken(error, "changed_since_read")) await settleFailure(deps, effect, error);
   }
@@ -103,10 +101,7 @@ async function settleFailure({ db, clock }: Sending, effect: RuleEffect, error: 
   log("rules").warn("an effect of a rule was given up", { messageId, ruleId, reason: words });
   const rule = await getRule(db, senderId, ruleId);
   const isLimited = hasNoRoom || refusal?.type === "rate_limited";
-  const failure =
-    rule === null || isLimited
-      ? []
-      : ruleFailed({ ruleId, senderId, name: rule.name, noticeId: newId("ntc", now), now }, words);
+  const failure = rule === null || isLimited ? [] : ruleFailed(failing(rule, now), words);
   const reason = refusal?.details.code ?? refusal?.type ?? "internal_error";
   await db.write([...endEffect(effect, { emailId: null, reason }), ...failure]);
 }

@@ -12,6 +12,7 @@ import { ok } from "../../routing/answer.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../../routing/schemas.ts";
+import { NO_FIGURES } from "../../views/audience/broadcast.ts";
 import { AS_CSV, pageOrWhole } from "../../routing/whole-list.ts";
 
 /** Hours of an interval, and intervals of an answer. */
@@ -117,16 +118,10 @@ export function broadcastResultRoutes(deps: Parts): Route[] {
   ];
 }
 
-function ratesOf(made: number, figures: BroadcastFigures | undefined): Static<typeof ResultsView>["rates"] {
-  const {
-    sent = 0,
-    delivered = 0,
-    bounced = 0,
-    complained = 0,
-    opened = 0,
-    clicked = 0,
-    unsubscribed = 0,
-  } = figures ?? {};
+function ratesOf(
+  made: number,
+  { sent, delivered, bounced, complained, opened, clicked, unsubscribed }: BroadcastFigures = NO_FIGURES,
+): Static<typeof ResultsView>["rates"] {
   const arrived = Math.max(sent, delivered);
   const rate = (part: number, whole: number) =>
     whole === 0 ? null : Math.round((part / whole) * 10_000) / 10_000;

@@ -75,7 +75,8 @@ export const BroadcastView = Type.Object(
   { title: "Broadcast" },
 );
 
-const NONE: BroadcastFigures = {
+/** The figures of a broadcast before its first message. */
+export const NO_FIGURES: BroadcastFigures = {
   sent: 0,
   delivered: 0,
   bounced: 0,
@@ -89,7 +90,7 @@ const NONE: BroadcastFigures = {
 /** Returns a broadcast in the form of `BroadcastSummaryView`. */
 export function showBroadcastSummary(
   broadcast: Broadcast,
-  figures: BroadcastFigures = NONE,
+  figures: BroadcastFigures = NO_FIGURES,
 ): Static<typeof BroadcastSummaryView> {
   const { id, name, status, topicId, segmentId, from, replyTo, subject, templateId, problem } = broadcast;
   const { audience, recipients, skipped, ratePerHour, routeIds } = broadcast;
