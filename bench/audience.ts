@@ -1,7 +1,7 @@
 /**
  * Measures a broadcast next to receipts: `bun bench/audience.ts [--contacts=N] [--rounds=N] [--json=FILE]`. Receipts leave at a steady
- * rate while the broadcast is paused and while it is being sent, in turns, so that other load of the machine is in both. A customer
- * would notice first if a letter to all made the next receipt late.
+ * rate. The broadcast is paused and sent in turns, so that other load of the machine is in both. A customer would notice first if a
+ * letter to all made the next receipt late.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";

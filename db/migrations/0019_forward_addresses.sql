@@ -1,5 +1,5 @@
 -- Addresses that rules may forward mail to, once their owner has confirmed that. asked_at: when the last link was mailed.
--- mails: links mailed on that UTC day. removed_at: when it was removed. The row stays for a day, so that its mails still count.
+-- mails: links mailed on that UTC day. removed_at: when it was removed. The row stays for a day, so that its links still count.
 CREATE TABLE forward_addresses (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL REFERENCES senders (id),

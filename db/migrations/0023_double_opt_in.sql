@@ -1,7 +1,7 @@
 -- double_opt_in: people join the topic only by a mailed link.
 ALTER TABLE topics ADD COLUMN double_opt_in INTEGER NOT NULL DEFAULT 0 CHECK (double_opt_in = 0 OR double_opt_in = 1);
 
--- The links of the last day that were mailed to people who join topics, by which nobody gets more. address: the hash of its key.
+-- Links that were mailed to people who join topics within the last day. They limit how many more an address gets. address: the hash of its key.
 CREATE TABLE join_links (
   id INTEGER PRIMARY KEY,
   sender_id TEXT NOT NULL,

@@ -3256,7 +3256,7 @@ export interface components {
             /** @example Pro customers */
             name: string;
             /**
-             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or a field of the contact (`email`, `subscribed`, `createdAt`, `lastSentAt`, `lastOpenedAt`, `lastClickedAt`). Operators: `eq` `ne`, `set` `unset` of properties and of times that may be missing, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
+             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`. It is on a property by name, a topic by id, or a field of the contact (`email`, `subscribed`, `createdAt`, `lastSentAt`, `lastOpenedAt`, `lastClickedAt`). All but the times have the operators `eq` `ne`. Properties, and times that may be missing, have `set` `unset`. Strings have `contains` `startsWith` `endsWith`, numbers and dates `gt` `gte` `lt` `lte`, and dates `withinDays` `olderThanDays`. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
              * @example {
              *       "field": "subscribed",
              *       "op": "eq",
@@ -3273,7 +3273,7 @@ export interface components {
             /** @example Pro customers */
             name: string;
             /**
-             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or a field of the contact (`email`, `subscribed`, `createdAt`, `lastSentAt`, `lastOpenedAt`, `lastClickedAt`). Operators: `eq` `ne`, `set` `unset` of properties and of times that may be missing, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
+             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`. It is on a property by name, a topic by id, or a field of the contact (`email`, `subscribed`, `createdAt`, `lastSentAt`, `lastOpenedAt`, `lastClickedAt`). All but the times have the operators `eq` `ne`. Properties, and times that may be missing, have `set` `unset`. Strings have `contains` `startsWith` `endsWith`, numbers and dates `gt` `gte` `lt` `lte`, and dates `withinDays` `olderThanDays`. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
              * @example {
              *       "field": "subscribed",
              *       "op": "eq",
@@ -3299,7 +3299,7 @@ export interface components {
         /** CountSegment */
         CountSegment: {
             /**
-             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or a field of the contact (`email`, `subscribed`, `createdAt`, `lastSentAt`, `lastOpenedAt`, `lastClickedAt`). Operators: `eq` `ne`, `set` `unset` of properties and of times that may be missing, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
+             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`. It is on a property by name, a topic by id, or a field of the contact (`email`, `subscribed`, `createdAt`, `lastSentAt`, `lastOpenedAt`, `lastClickedAt`). All but the times have the operators `eq` `ne`. Properties, and times that may be missing, have `set` `unset`. Strings have `contains` `startsWith` `endsWith`, numbers and dates `gt` `gte` `lt` `lte`, and dates `withinDays` `olderThanDays`. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
              * @example {
              *       "field": "subscribed",
              *       "op": "eq",
@@ -3325,7 +3325,7 @@ export interface components {
             /** @example Pro customers */
             name?: string;
             /**
-             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or a field of the contact (`email`, `subscribed`, `createdAt`, `lastSentAt`, `lastOpenedAt`, `lastClickedAt`). Operators: `eq` `ne`, `set` `unset` of properties and of times that may be missing, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
+             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`. It is on a property by name, a topic by id, or a field of the contact (`email`, `subscribed`, `createdAt`, `lastSentAt`, `lastOpenedAt`, `lastClickedAt`). All but the times have the operators `eq` `ne`. Properties, and times that may be missing, have `set` `unset`. Strings have `contains` `startsWith` `endsWith`, numbers and dates `gt` `gte` `lt` `lte`, and dates `withinDays` `olderThanDays`. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
              * @example {
              *       "field": "subscribed",
              *       "op": "eq",

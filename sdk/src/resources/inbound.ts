@@ -147,7 +147,7 @@ export class ForwardAddresses {
     this.#api = api;
   }
 
-  /** Mails a link, by which the owner of an address confirms that mail may be forwarded there. */
+  /** Sends the owner of an address a link that confirms that mail may be forwarded there. */
   create(
     body: Body<"createForwardAddress">,
     options?: RequestOptions,

@@ -56,7 +56,7 @@ export declare class Rules {
 export declare class ForwardAddresses {
     #private;
     constructor(api: Transport);
-    /** Mails a link, by which the owner of an address confirms that mail may be forwarded there. */
+    /** Sends the owner of an address a link that confirms that mail may be forwarded there. */
     create(body: Body<"createForwardAddress">, options?: RequestOptions): ApiPromise<Answer<"createForwardAddress">>;
     /** Lists the addresses, newest first, with those that are not confirmed yet. */
     list(query?: Query<"listForwardAddresses">, options?: RequestOptions): List<Item<"listForwardAddresses">>;

@@ -15,7 +15,7 @@ const SAMPLE = 10;
 
 const EXAMPLE = { field: "subscribed", op: "eq", value: true };
 const FilterSchema = Type.Record(Type.String(), Type.Unknown(), {
-  description: `\`all\`, \`any\` or \`not\` (none) of a list of filters, or a condition \`{property | topic | field, op, value}\`: a property by name, a topic by id, or a field of the contact (${FIELDS.map((name) => `\`${name}\``).join(", ")}). Operators: \`eq\` \`ne\`, \`set\` \`unset\` of properties and of times that may be missing, \`contains\` \`startsWith\` \`endsWith\` of strings, \`gt\` \`gte\` \`lt\` \`lte\` of numbers and dates, \`withinDays\` \`olderThanDays\` of dates. A topic is \`subscribed\` if the contact gets it. A contact without a value is \`ne\` to every value, and passes no other comparison. At most ${MAX_DEPTH} levels and ${MAX_CONDITIONS} conditions.`,
+  description: `\`all\`, \`any\` or \`not\` (none) of a list of filters, or a condition \`{property | topic | field, op, value}\`. It is on a property by name, a topic by id, or a field of the contact (${FIELDS.map((name) => `\`${name}\``).join(", ")}). All but the times have the operators \`eq\` \`ne\`. Properties, and times that may be missing, have \`set\` \`unset\`. Strings have \`contains\` \`startsWith\` \`endsWith\`, numbers and dates \`gt\` \`gte\` \`lt\` \`lte\`, and dates \`withinDays\` \`olderThanDays\`. A topic is \`subscribed\` if the contact gets it. A contact without a value is \`ne\` to every value, and passes no other comparison. At most ${MAX_DEPTH} levels and ${MAX_CONDITIONS} conditions.`,
   examples: [EXAMPLE],
 });
 const CreateSegment = Type.Object(
