@@ -96,10 +96,7 @@ export async function draftOf({ id }: { id: string }): Promise<Draft> {
 
 /** Returns the send that a draft describes. */
 export function itemOf(draft: Draft): SendItem {
-  const list = (name: "cc" | "bcc" | "replyTo") => {
-    const mailboxes = parseMailboxes(draft[name]);
-    return mailboxes.length === 0 ? {} : { [name]: mailboxes };
-  };
+  const list = (name: "cc" | "bcc" | "replyTo") => addressField(name, draft[name]);
   const filled = (name: "subject" | "text" | "html") => (draft[name] === "" ? {} : { [name]: draft[name] });
   const { tags, headers, scheduledAt, templateId } = draft;
   const attachments = attachmentsOf(draft.files);
@@ -121,6 +118,12 @@ export function itemOf(draft: Draft): SendItem {
     ...(attachments === undefined ? {} : { attachments }),
     ...(scheduledAt === "" ? {} : { scheduledAt: new Date(scheduledAt).toISOString() }),
   };
+}
+
+/** Returns a field with the addresses of a text; no field if there are none. */
+export function addressField(name: string, text: string): Record<string, Mailbox[]> {
+  const mailboxes = parseMailboxes(text);
+  return mailboxes.length === 0 ? {} : { [name]: mailboxes };
 }
 
 /** Returns files as a send carries them; undefined if there are none. */

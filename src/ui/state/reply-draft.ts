@@ -1,11 +1,18 @@
 import { type Signal, signal } from "@preact/signals";
-import { post, put, remove } from "../api/client.ts";
+import { post, remove } from "../api/client.ts";
 import { type ApiError, asApiError } from "../api/error.ts";
-import type { DraftRecord, Mailbox } from "../api/types.ts";
+import type { DraftRecord } from "../api/types.ts";
 import { after } from "../browser/clock.ts";
-import { mailboxText, parseMailboxes } from "../words/addresses.ts";
-import { parseData } from "../words/sample-data.ts";
-import { attachmentsOf, type ChosenFile, openReplies } from "./draft.ts";
+import { openReplies } from "./draft.ts";
+import {
+  bodyOf,
+  draftPath,
+  isEmpty,
+  type ReplyFields,
+  type Saved,
+  sendDraft,
+  storeDraft,
+} from "./draft-record.ts";
 import { can } from "./session.ts";
 import { UNDO_SECONDS } from "./undo.ts";
 
@@ -19,20 +26,6 @@ const MAX_DRAFT_FILE_CHARS = 700_000;
 /** Maximum number of replies that this tab keeps open. */
 const MAX_OPEN = 40;
 
-/** Fields of the form. Recipients are strings as they are typed. */
-export interface ReplyFields {
-  to: string;
-  cc: string;
-  bcc: string;
-  text: string;
-  templateId: string;
-  /** JSON object. */
-  data: string;
-  files: readonly ChosenFile[];
-  /** Id of the message that it answers. Empty: the newest one. */
-  messageId: string;
-}
-
 /**
  * `none`: nothing is written. `unsaved`: it waits for a pause. `changed`: another window has saved the draft since. `gone`: it
  * was sent or discarded elsewhere. `failed`: saving failed, and is tried again after the next change. `local`: it is not saved.
@@ -43,7 +36,7 @@ export type DraftState = "none" | "unsaved" | "saving" | "saved" | "changed" | "
 export interface ReplyDraft {
   fields: Signal<ReplyFields>;
   /** The draft that the service has of it. */
-  saved: Signal<Pick<DraftRecord, "id" | "version"> | null>;
+  saved: Signal<Saved | null>;
   state: Signal<DraftState>;
   error: Signal<ApiError | null>;
   /** Makes an empty reply one to another message. */
@@ -73,58 +66,9 @@ export function replyDraft(threadId: string, first: ReplyFields): ReplyDraft {
   return known;
 }
 
-function isEmpty({ text, templateId, files }: ReplyFields): boolean {
-  return text.trim() === "" && templateId === "" && files.length === 0;
-}
-
-function bodyOf({ to, cc, bcc, text, templateId, data, files, messageId }: ReplyFields) {
-  const list = (name: string, value: string) => {
-    const mailboxes = parseMailboxes(value);
-    return mailboxes.length === 0 ? {} : { [name]: mailboxes };
-  };
-  const attachments = attachmentsOf(files);
-  return {
-    ...list("to", to),
-    ...list("cc", cc),
-    ...list("bcc", bcc),
-    ...(templateId === "" ? { text } : { templateId, data: parseData(data) ?? {} }),
-    ...(attachments === undefined ? {} : { attachments }),
-    ...(messageId === "" ? {} : { messageId }),
-  };
-}
-
-/** Returns what a draft of the service holds, as the fields of a reply. @param first what the fields hold if it has nothing */
-export function fieldsOf(record: DraftRecord, first: ReplyFields): ReplyFields {
-  const { text, html, templateId, data, attachments, messageId } = record;
-  const files = attachments?.map((file) => ({ ...file, size: Math.floor((file.content.length * 3) / 4) }));
-  return {
-    to: addressText(record.to) || first.to,
-    cc: addressText(record.cc),
-    bcc: addressText(record.bcc),
-    text: text ?? textOf(html ?? ""),
-    templateId: templateId ?? "",
-    data: data === undefined ? "{}" : JSON.stringify(data, null, 2),
-    files: files ?? [],
-    messageId: messageId ?? first.messageId,
-  };
-}
-
-type Addresses = DraftRecord["to"];
-
-/** Returns addresses of a draft as a field holds them. */
-export function addressText(addresses: Addresses): string {
-  const all = addresses === undefined ? [] : Array.isArray(addresses) ? addresses : [addresses];
-  return all.map((one: string | Mailbox) => (typeof one === "string" ? one : mailboxText(one))).join(", ");
-}
-
-/** Returns the words of html. The document that it makes runs nothing and loads nothing. */
-export function textOf(html: string): string {
-  return new DOMParser().parseFromString(html, "text/html").body.textContent.trim();
-}
-
 function createReplyDraft(threadId: string, first: ReplyFields): ReplyDraft {
   const fields = signal(first);
-  const saved: ReplyDraft["saved"] = signal(null);
+  const saved = signal<Saved | null>(null);
   const state = signal<DraftState>("none");
   const error = signal<ApiError | null>(null);
   let changes = 0;
@@ -137,17 +81,9 @@ function createReplyDraft(threadId: string, first: ReplyFields): ReplyDraft {
     fields.peek().files.reduce((sum, { content }) => sum + content.length, 0) <= MAX_DRAFT_FILE_CHARS;
   const store = async (body: object, keepalive: boolean) => {
     const revision = changes;
-    const known = saved.peek();
     state.value = "saving";
     try {
-      const { id, version } =
-        known === null
-          ? await post<DraftRecord>("/v1/drafts", { threadId, ...body }, { keepalive })
-          : await put<DraftRecord>(
-              `/v1/drafts/${encodeURIComponent(known.id)}`,
-              { ...body, version: known.version },
-              { keepalive },
-            );
+      const { id, version } = await storeDraft(threadId, saved.peek(), body, keepalive);
       saved.value = { id, version };
       error.value = null;
       state.value = changes === revision ? "saved" : "unsaved";
@@ -178,8 +114,17 @@ function createReplyDraft(threadId: string, first: ReplyFields): ReplyDraft {
     error.value = null;
     state.value = record === null ? "none" : "saved";
   };
+  /** Stores the whole message as the draft, and sends that. */
+  const sendStored = async (request: object) => {
+    await inTurn(() => store(request, false));
+    const stored = saved.peek();
+    if (state.peek() !== "saved" || stored === null) throw error.peek();
+    // The draft has the quote and the signature now. If the send is refused, the next pause stores what is written.
+    state.value = "unsaved";
+    return sendDraft(stored);
+  };
   const stuck = () => state.peek() === "changed" || state.peek() === "gone";
-  const draft: ReplyDraft = {
+  return {
     fields,
     saved,
     state,
@@ -206,27 +151,14 @@ function createReplyDraft(threadId: string, first: ReplyFields): ReplyDraft {
     discard: async () => {
       const known = saved.peek();
       reset(first, null);
-      if (known !== null) await remove(`/v1/drafts/${encodeURIComponent(known.id)}`);
+      if (known !== null) await remove(draftPath(known.id));
     },
     send: async (more) => {
-      const whole = bodyOf({ ...fields.peek(), ...more });
-      const request = { ...whole, undoSeconds: UNDO_SECONDS };
-      let answer: { id: string } | null = null;
-      if (isKept()) {
-        await inTurn(() => store(request, false));
-        if (state.peek() !== "saved") throw error.peek();
-        const { id, version } = saved.peek() ?? { id: "", version: 0 };
-        // The draft has the quote and the signature now. If the send is refused, the next pause stores what is written.
-        state.value = "unsaved";
-        const path = `/v1/drafts/${encodeURIComponent(id)}/send`;
-        answer = await post(path, { version }, { idempotencyKey: `ui-${id}-${version}` });
-      } else {
-        const path = `/v1/threads/${encodeURIComponent(threadId)}/reply`;
-        answer = await post<{ id: string }>(path, request);
-      }
+      const request = { ...bodyOf({ ...fields.peek(), ...more }), undoSeconds: UNDO_SECONDS };
+      const path = `/v1/threads/${encodeURIComponent(threadId)}/reply`;
+      const sent = isKept() ? await sendStored(request) : await post<{ id: string }>(path, request);
       reset(first, null);
-      return answer ?? { id: "" };
+      return sent;
     },
   };
-  return draft;
 }

@@ -6,7 +6,8 @@ import { ChoiceDialog } from "../../../controls/choice-dialog.tsx";
 import { fieldValue } from "../../../controls/form.tsx";
 import { Problem } from "../../../controls/problem.tsx";
 import { useTask } from "../../../controls/task.ts";
-import { type ReplyDraft, textOf } from "../../../state/reply-draft.ts";
+import { textOf } from "../../../state/draft-record.ts";
+import type { ReplyDraft } from "../../../state/reply-draft.ts";
 import { parseData } from "../../../words/sample-data.ts";
 import { OFFERED, TemplateData } from "../../messages/template.tsx";
 

@@ -3,8 +3,9 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { get } from "../../../api/client.ts";
 import { type Resource, useResource } from "../../../api/resource.ts";
 import type { Conversation, DraftRecord, DraftSummary, Inbox, Message, Page } from "../../../api/types.ts";
+import { fieldsOf, readDraft, type ReplyFields } from "../../../state/draft-record.ts";
 import { useKey } from "../../../state/keyboard.ts";
-import { fieldsOf, type ReplyDraft, type ReplyFields, replyDraft } from "../../../state/reply-draft.ts";
+import { type ReplyDraft, replyDraft } from "../../../state/reply-draft.ts";
 import { can, me } from "../../../state/session.ts";
 import { ForwardForm } from "./forward.tsx";
 import { NoteForm } from "./note.tsx";
@@ -73,12 +74,12 @@ export function Composer({ thread, inbox, writing, onChanged }: ComposerProps) {
     if (toText.current || named !== undefined) focusIn(box.current);
     toText.current = false;
   }, [writing.value, inbound?.id]);
-  useOwnDraft(draft, drafts, (record) => take(record));
   const take = (record: DraftRecord) => {
     const fields = fieldsOf(record, first);
     const text = answered === undefined ? fields.text : withoutTail(fields.text, answered, inbox);
     draft.take(record, { ...fields, text });
   };
+  useOwnDraft(draft, drafts, take);
   useKey("r", () => canReply && write("reply"));
   useKey("a", () => canReply && write("reply", true));
   useKey("f", () => can("emails:send") && can("emails:read") && write("forward"));
@@ -189,7 +190,7 @@ function useOwnDraft(
     if (list === null || tried.current) return;
     tried.current = true;
     if (own === undefined || draft.state.peek() !== "none") return;
-    void get<DraftRecord>(`/v1/drafts/${encodeURIComponent(own.id)}`).then(
+    void readDraft(own.id).then(
       (record) => draft.state.peek() === "none" && take(record),
       // It was sent or discarded in the meantime.
       () => {},

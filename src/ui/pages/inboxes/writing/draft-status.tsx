@@ -1,8 +1,7 @@
-import { get } from "../../../api/client.ts";
-import type { DraftRecord } from "../../../api/types.ts";
 import { Problem } from "../../../controls/problem.tsx";
 import { useTask } from "../../../controls/task.ts";
-import { fieldsOf, type ReplyDraft } from "../../../state/reply-draft.ts";
+import { fieldsOf, readDraft } from "../../../state/draft-record.ts";
+import type { ReplyDraft } from "../../../state/reply-draft.ts";
 
 const WORDS: Readonly<Partial<Record<ReplyDraft["state"]["value"], string>>> = {
   unsaved: "Not saved yet",
@@ -18,8 +17,7 @@ export function DraftStatus({ draft }: { draft: ReplyDraft }) {
   const state = draft.state.value;
   const load = () =>
     task.run(async () => {
-      const id = draft.saved.peek()?.id ?? "";
-      const record = await get<DraftRecord>(`/v1/drafts/${encodeURIComponent(id)}`);
+      const record = await readDraft(draft.saved.peek()?.id ?? "");
       draft.take(record, fieldsOf(record, draft.fields.peek()));
     });
   const isClash = state === "changed" || state === "gone";

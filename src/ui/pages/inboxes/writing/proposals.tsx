@@ -1,12 +1,19 @@
 import { useSignal } from "@preact/signals";
-import { get, post, put, remove } from "../../../api/client.ts";
+import { remove } from "../../../api/client.ts";
 import { useResource } from "../../../api/resource.ts";
 import type { DraftRecord } from "../../../api/types.ts";
 import { RelativeTime } from "../../../components/time.tsx";
 import { Confirm } from "../../../controls/dialog.tsx";
 import { Problem } from "../../../controls/problem.tsx";
 import { useTask } from "../../../controls/task.ts";
-import { addressText, textOf } from "../../../state/reply-draft.ts";
+import {
+  addressText,
+  draftPath,
+  readDraft,
+  sendDraft,
+  storeDraft,
+  textOf,
+} from "../../../state/draft-record.ts";
 import { can, me } from "../../../state/session.ts";
 import { UNDO_SECONDS } from "../../../state/undo.ts";
 import { offerUndoOfSend } from "./sending.ts";
@@ -23,31 +30,25 @@ const GIVEN = ["id", "threadId", "author", "version", "createdAt", "updatedAt"];
 
 /** A reply that a program or a colleague proposes. A person sends, edits or discards it. */
 export function Proposal({ id, onEdit, onDone }: ProposalProps) {
-  const path = `/v1/drafts/${encodeURIComponent(id)}`;
-  const record = useResource(`draft ${id}`, () => get<DraftRecord>(path));
+  const record = useResource(`draft ${id}`, () => readDraft(id));
   const asks = useSignal(false);
   const task = useTask();
   const found = record.value.value;
   if (found === null) return <Problem error={record.error.value} onRetry={record.reload} />;
-  const { author, to, cc, subject: heading = "", text, html, templateId, version, updatedAt } = found;
+  const { author, to, cc, subject: heading = "", text, html, templateId, threadId, updatedAt } = found;
   const send = () =>
     task.run(async () => {
       const written = Object.fromEntries(Object.entries(found).filter(([name]) => !GIVEN.includes(name)));
-      const body = { ...written, undoSeconds: UNDO_SECONDS };
-      const saved = await put<DraftRecord>(path, { ...body, version });
-      const sent = await post<{ id: string }>(
-        `${path}/send`,
-        { version: saved.version },
-        { idempotencyKey: `ui-${id}-${saved.version}` },
-      );
+      const whole = { ...written, undoSeconds: UNDO_SECONDS };
+      const sent = await sendDraft(await storeDraft(threadId, found, whole));
       offerUndoOfSend(sent.id, addressText(to) || "the sender", async () => {
-        await post("/v1/drafts", { threadId: found.threadId, ...written });
+        await storeDraft(threadId, null, written);
         onDone();
       });
       onDone();
     });
   const discard = async () => {
-    await remove(path);
+    await remove(draftPath(id));
     onDone();
   };
   return (
