@@ -61,16 +61,20 @@ describe("the compose window", () => {
   });
 });
 
-browserTest("a reply that was not sent is there when the thread is opened again", async () => {
-  const inbox = await ui.service.call("POST", "/v1/inboxes", { address: `desk@inbox.${SERVICE_DOMAIN}` });
-  const { body } = await ui.service.call("POST", "/v1/inbound/simulate", {
-    to: inbox.body.address,
-    from: "ana@example.com",
-    subject: "Where?",
-    text: "Hello",
-  });
+let inbox = "";
+/** Makes a thread with a message. Returns its id. */
+async function arrivedThread(): Promise<string> {
+  inbox ||= (await ui.service.call("POST", "/v1/inboxes", { address: `desk@inbox.${SERVICE_DOMAIN}` })).body
+    .address;
+  const mail = { to: inbox, from: "ana@example.com", subject: "Where?", text: "Hello" };
+  const { body } = await ui.service.call("POST", "/v1/inbound/simulate", mail);
   expect(body.threadId).toStartWith("thr_");
-  await go(`/threads/${body.threadId}`);
+  return body.threadId;
+}
+
+browserTest("a reply that was not sent is there when the thread is opened again", async () => {
+  const threadId = await arrivedThread();
+  await go(`/threads/${threadId}`);
   await ui.page.getByPlaceholder("Write a reply").fill("It is on its");
   await ui.page.keyboard.press("Escape");
   await ui.page.locator(".sections a", { hasText: "Messages" }).first().click();
@@ -78,6 +82,21 @@ browserTest("a reply that was not sent is there when the thread is opened again"
   await ui.page.goBack();
   await ui.page.waitForURL(/\/threads\//);
   expect(await ui.page.getByPlaceholder("Write a reply").inputValue()).toBe("It is on its");
+});
+
+browserTest("a reply whose files are too large for a draft leaves no draft behind", async () => {
+  const threadId = await arrivedThread();
+  const drafts = async () => (await ui.service.call("GET", `/v1/drafts?threadId=${threadId}`)).body.data;
+  await go(`/threads/${threadId}`);
+  await ui.page.getByPlaceholder("Write a reply").fill("Here it is");
+  await see("Draft saved");
+  expect(await drafts()).toHaveLength(1);
+  const file = { name: "scan.bin", mimeType: "application/octet-stream", buffer: Buffer.alloc(600_000) };
+  await ui.page.locator("input[type=file]").setInputFiles([file]);
+  await see("Too large to be saved as a draft");
+  await press("Send reply");
+  await see("Leaves in 10 seconds");
+  expect(await drafts()).toEqual([]);
 });
 
 browserTest(

@@ -123,6 +123,15 @@ function createReplyDraft(threadId: string, first: ReplyFields): ReplyDraft {
     state.value = "unsaved";
     return sendDraft(stored);
   };
+  /** Sends what no draft can hold, and deletes the draft of what was written before. */
+  const sendWhole = async (request: object) => {
+    const path = `/v1/threads/${encodeURIComponent(threadId)}/reply`;
+    const sent = await post<{ id: string }>(path, request);
+    const known = saved.peek();
+    // The message is sent, so a draft that stays is no failure of that.
+    if (known !== null) await remove(draftPath(known.id)).catch(() => {});
+    return sent;
+  };
   const stuck = () => state.peek() === "changed" || state.peek() === "gone";
   return {
     fields,
@@ -155,8 +164,7 @@ function createReplyDraft(threadId: string, first: ReplyFields): ReplyDraft {
     },
     send: async (more) => {
       const request = { ...bodyOf({ ...fields.peek(), ...more }), undoSeconds: UNDO_SECONDS };
-      const path = `/v1/threads/${encodeURIComponent(threadId)}/reply`;
-      const sent = isKept() ? await sendStored(request) : await post<{ id: string }>(path, request);
+      const sent = isKept() ? await sendStored(request) : await sendWhole(request);
       reset(first, null);
       return sent;
     },
