@@ -13,11 +13,6 @@ export interface ThreadEdit {
   changes: (thread: Thread) => ThreadChanges;
 }
 
-const place = (done: string, folder: "inbox" | "spam" | "trash"): ThreadEdit => ({
-  done,
-  leaves: true,
-  changes: () => ({ folder }),
-});
 const fixed = (done: string, changes: ThreadChanges, leaves = false): ThreadEdit => ({
   done,
   leaves,
@@ -30,9 +25,9 @@ export const EDITS = {
   bringBack: fixed("Brought back", { archived: false }, true),
   markRead: fixed("Marked as read", { read: true }),
   markUnread: fixed("Marked as unread", { read: false }),
-  toSpam: place("Moved to spam", "spam"),
-  toTrash: place("Moved to trash", "trash"),
-  toInbox: place("Moved to inbox", "inbox"),
+  toSpam: fixed("Moved to spam", { folder: "spam" }, true),
+  toTrash: fixed("Moved to trash", { folder: "trash" }, true),
+  toInbox: fixed("Moved to inbox", { folder: "inbox" }, true),
 } as const;
 
 /** Returns the edit that puts a label on threads, or takes it off. */
@@ -55,7 +50,7 @@ export function snoozeEdit(until: number, hint: string): ThreadEdit {
 }
 
 /** Returns the changes that restore what other changes replaced. */
-export function inverseOf(thread: Thread, changes: ThreadChanges): ThreadChanges {
+function inverseOf(thread: Thread, changes: ThreadChanges): ThreadChanges {
   const { read, archived, labels, assigneeId, folder, snoozedUntil } = thread;
   const moved = changes.folder !== undefined || changes.snoozedUntil !== undefined;
   return {
