@@ -202,7 +202,7 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
 
 const RULE = { name: "Lists", when: { header: { name: "List-Id" } }, then: { archive: true } };
 
-/** Makes a forward address, without the mail to its owner, of which a project sends few. */
+/** Makes a forward address without the mail to its owner, because a project may send only a few of those. */
 async function forwardAddress({ world, tenant }: Making): Promise<Made> {
   const now = Date.now();
   const id = newId("fwd", now);

@@ -6,7 +6,7 @@ const made = new Set<string>();
 
 /** Memory that Linux offers as a folder, and its `statfs` type. */
 const [MEMORY, TMPFS] = ["/dev/shm", 0x01021994];
-/** Free bytes from which it takes the databases of a run. Docker gives a container 64 MB unless it is told otherwise. */
+/** Free bytes from which it takes the databases of a run. A container of Docker has 64 MB by default. */
 const ROOM = 2 ** 31;
 const dataRoot = hasRoom() ? MEMORY : tmpdir();
 

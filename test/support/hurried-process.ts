@@ -15,8 +15,8 @@ export const systemClock: Clock = {
   after: (delayMs, fire) => real.after(delayMs / times, fire),
 };`;
 
-// Loaded before a process of the service. Its time passes HURRIED_TIMES as fast from HURRIED_FROM on, milliseconds since the epoch,
-// which all of its processes share.
+// Loaded before a process of the service. From HURRIED_FROM on, milliseconds since the epoch, its time passes HURRIED_TIMES as fast.
+// All processes of a service share both values, so that their clocks agree.
 plugin({
   name: "hurry",
   setup(build) {

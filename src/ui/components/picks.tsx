@@ -43,7 +43,7 @@ export interface BulkAction<Row> extends BulkButton {
   refuses?: (row: Row) => string | null;
   /** Does it. `token` stays the same until it has succeeded, so that a second try has no second effect. */
   run: (row: Row, token: string) => Promise<void>;
-  /** Called at the end with the rows, as they were before, with which it was done. It tells the person. */
+  /** Called at the end with the rows that it has changed, as they were before. It tells the person what was done. */
   finished?: (rows: readonly Row[]) => void;
   /** True if rows leave the list by it. */
   leaves?: boolean;

@@ -39,12 +39,12 @@ export interface ReplyDraft {
   saved: Signal<Saved | null>;
   state: Signal<DraftState>;
   error: Signal<ApiError | null>;
-  /** Makes an empty reply one to another message. */
+  /** Begins a reply to another message, if nothing is written yet. */
   begin(first: ReplyFields): void;
   write(changes: Partial<ReplyFields>): void;
   /** Saves at once what is not saved yet. `closing`: the page may be gone before the answer. */
   save(closing?: boolean): Promise<void>;
-  /** Takes up a draft of the service in its place. */
+  /** Replaces it with a draft of the service. */
   take(record: DraftRecord, fields: ReplyFields): void;
   /** After `changed` or `gone`: saves what is written here as a new draft. */
   keep(): Promise<void>;

@@ -40,7 +40,7 @@ export function subjectsOf({ properties, topics }: Audience): readonly Subject[]
   ];
 }
 
-/** A condition as a form has it. The value is a string of any type. */
+/** A condition as a form has it. The value is a string, whatever its type. */
 export interface FormCondition {
   subject: string;
   op: string;

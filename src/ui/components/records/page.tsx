@@ -67,9 +67,9 @@ export interface RecordKind<Item extends Row> {
   moves?: (record: Item) => boolean;
   /** The detail below its name. */
   Body: ComponentType<RecordProps<Item>>;
-  /** What goes with a record, in sentences. */
+  /** Sentences that say what is deleted with a record. */
   loses: string;
-  /** What such a record is for, and the body of a first one. */
+  /** The purpose of such a record, and the body of a first one. */
   about: string;
   first: object;
   /** What stands next to the list while no record is open. */
