@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { brokenRules } from "../support/axe.ts";
 import { deliveredRecord } from "../support/mail-in.ts";
 import { until } from "../support/poll.ts";
@@ -74,62 +74,83 @@ browserTest("selected suppressions are exported as a table without formulas, and
   expect((await ui.service.call("GET", "/v1/suppressions")).body.data).toEqual([]);
 });
 
-// Skipped: half of its runs hang, and the cause is not found. Each key has its own step in the tests below.
-test.skip("a conversation is labelled, assigned, snoozed and archived by keys, and each can be undone", async () => {
-  const threadId = await arrivedThread("Work on me");
-  const becomes = (wanted: object) =>
-    until(async () => Bun.deepMatch(wanted, (await ui.service.call("GET", `/v1/threads/${threadId}`)).body));
-  const member = await ui.service.call(
-    "POST",
-    "/v1/members",
-    { email: "otto@example.com", role: "support" },
-    { key: ui.service.accountKey },
-  );
-  const visit = await ui.browser.visit(ui.service.url, `/threads/${threadId}`, {
-    key: ui.service.accountKey,
-    viewport: WIDE,
-  });
-  const { page } = visit;
-  const { see } = actionsOn(() => page);
-  const offer = (text: string) => page.locator(".undo p", { hasText: text });
-  const done = (text: string) => offer(text).waitFor();
-  const undo = (text: string) => offer(text).getByRole("button").click();
-  const keys = async (...names: string[]) => {
-    for (const name of names) await page.keyboard.press(name);
-  };
-  await page.getByPlaceholder("Write a reply").waitFor();
-  await keys("l", ..."billing", "Enter");
-  await done("Labelled billing.");
-  await keys("i", ..."otto", "Enter");
-  await done("Assigned to otto@example.com.");
-  await becomes({ labels: ["billing"], assigneeId: member.body.id });
-  await undo("Assigned to otto@example.com.");
-  await page.getByText("Assigned to otto", { exact: true }).waitFor({ state: "detached" });
-  await becomes({ labels: ["billing"], assigneeId: null });
-  await keys("b", ..."tomorrow", "Enter");
-  await page.waitForURL(/\/inboxes$/);
-  await becomes({ folder: "snoozed" });
-  await done("Snoozed until");
-  await undo("Snoozed until");
-  await page.getByRole("link", { name: /Work on me/ }).waitFor();
-  await becomes({ folder: "inbox", labels: ["billing"] });
-  const filtered = page.waitForResponse(/\/v1\/threads\?.*label=billing/);
-  await page.getByLabel("Label", { exact: true }).selectOption("billing");
-  await page.waitForURL(/label=billing/);
-  await (await filtered).finished();
-  const row = page.locator(".row", { hasText: "Work on me" });
-  // The rows of the filter take the place of those before, and the focus goes with those.
-  await until(async () => {
-    await row.press("Enter");
-    return /\/threads\//.test(page.url());
-  });
-  await page.locator(".detail h2", { hasText: "Work on me" }).waitFor();
-  await keys("e");
-  await see("No thread fits this view.");
-  await becomes({ archived: true });
-  expect(visit.faults).toEqual(NO_FAULTS);
-  await visit.context.close();
-});
+browserTest(
+  "a conversation is labelled, assigned, snoozed and archived by keys, and each can be undone",
+  async () => {
+    const threadId = await arrivedThread("Work on me");
+    const becomes = (wanted: object) =>
+      until(async () =>
+        Bun.deepMatch(wanted, (await ui.service.call("GET", `/v1/threads/${threadId}`)).body),
+      );
+    const member = await ui.service.call(
+      "POST",
+      "/v1/members",
+      { email: "otto@example.com", role: "support" },
+      { key: ui.service.accountKey },
+    );
+    const visit = await ui.browser.visit(ui.service.url, "/inboxes", {
+      key: ui.service.accountKey,
+      viewport: WIDE,
+    });
+    const { page } = visit;
+    const { see } = actionsOn(() => page);
+    // It is being marked as read when the first key comes.
+    const [marking, read] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route(`**/v1/threads/${threadId}`, async (route) => {
+      if (route.request().method() === "PATCH") {
+        marking.resolve();
+        await read.promise;
+      }
+      await route.continue();
+    });
+    await page.getByRole("link", { name: /Work on me/ }).click();
+    const done = (text: string) => page.locator(".undo", { hasText: text }).waitFor();
+    const keys = async (...names: string[]) => {
+      for (const name of names) await page.keyboard.press(name);
+    };
+    await page.getByPlaceholder("Write a reply").waitFor();
+    await marking.promise;
+    await keys("l", ..."billing", "Enter");
+    read.resolve();
+    await done("Labelled billing.");
+    await keys("i", ..."otto", "Enter");
+    await done("Assigned to otto@example.com.");
+    await becomes({ labels: ["billing"], assigneeId: member.body.id });
+    await keys("z");
+    await page.getByText("Assigned to otto", { exact: true }).waitFor({ state: "detached" });
+    await becomes({ labels: ["billing"], assigneeId: null });
+    await keys("b", ..."tomorrow", "Enter");
+    await page.waitForURL(/\/inboxes$/);
+    await becomes({ folder: "snoozed" });
+    await done("Snoozed until");
+    await keys("z");
+    await page.getByRole("link", { name: /Work on me/ }).waitFor();
+    await becomes({ folder: "inbox", labels: ["billing"] });
+    const filtered = page.waitForResponse(/\/v1\/threads\?.*label=billing/);
+    await page.getByLabel("Label", { exact: true }).selectOption("billing");
+    await page.waitForURL(/label=billing/);
+    await (await filtered).finished();
+    // The keys act on what is known of the conversation, even before it is read again.
+    const archived = Promise.withResolvers<void>();
+    await page.route(`**/v1/threads/${threadId}`, async (route) => {
+      if (route.request().method() === "GET") await archived.promise;
+      await route.continue();
+    });
+    const row = page.locator(".row", { hasText: "Work on me" });
+    // The rows of the filter take the place of those before, and the focus goes with those.
+    await until(async () => {
+      await row.press("Enter");
+      return /\/threads\//.test(page.url());
+    });
+    await page.locator(".detail h2", { hasText: "Work on me" }).waitFor();
+    await keys("e");
+    await see("No thread fits this view.");
+    await becomes({ archived: true });
+    archived.resolve();
+    expect(visit.faults).toEqual(NO_FAULTS);
+    await visit.context.close();
+  },
+);
 
 browserTest(
   "selected threads are labelled and put into the trash by keys, and brought back at once",

@@ -57,6 +57,13 @@ export function forgetAll(): void {
   brought.clear();
 }
 
+/** Changes the fields of a remembered value that the answer to a change returned, also while no page shows it. */
+export function amend<Value extends object>(key: string, fields: Partial<Value>): void {
+  const known = remembered.get(key) as (Resource<Value> & Remembered) | undefined;
+  const value = known?.value.peek() ?? null;
+  if (value !== null) known?.set({ ...value, ...fields });
+}
+
 /** Returns a value that came with the page, once; null if there is none. */
 export function takeBrought(key: string): unknown {
   const value = brought.get(key) ?? null;
@@ -136,6 +143,7 @@ function createResource<Value>(
     set: (next) => {
       value.value = next;
       error.value = null;
+      if (loading.peek()) reload();
     },
   };
 }

@@ -11,7 +11,7 @@ import { Problem } from "../../controls/problem.tsx";
 import { can } from "../../state/session.ts";
 import { undone } from "../../state/undo.ts";
 import { counted } from "../../words/amounts.ts";
-import { changeThread, EDITS, offerUndoOf, type ThreadEdit } from "./edits.ts";
+import { changeThread, conversationKey, EDITS, offerUndoOf, type ThreadEdit } from "./edits.ts";
 import { useMailbox } from "./mailbox.ts";
 import { ThreadMessage } from "./message.tsx";
 import { ThreadActions } from "./thread-actions.tsx";
@@ -37,7 +37,7 @@ export function readThread(id: string): Promise<Answer> {
 
 /** A conversation: its messages, oldest first, and the reply. */
 export function Conversation({ id, inboxes, onClose, onLeave }: ConversationProps) {
-  const thread = useResource(`thread ${id}`, () => readThread(id));
+  const thread = useResource(conversationKey(id), () => readThread(id));
   const mailbox = useMailbox().value.value;
   const known = (messageId: string) =>
     thread.value.value?.messages.some((message) => message.id === messageId) === true;
@@ -48,23 +48,31 @@ export function Conversation({ id, inboxes, onClose, onLeave }: ConversationProp
   );
   useReloadAfter(undone, thread.reload);
   const task = useTask();
+  const turn = useRef<Promise<unknown>>(Promise.resolve());
+  const left = useRef(false);
   const found = thread.value.value;
-  const change = (changes: ThreadChanges) =>
-    task.run(async () => {
-      const changed = await changeThread({ id }, changes);
-      const current = thread.value.value;
-      if (current !== null) thread.set({ ...current, ...changed });
+  // One after another, because a key may be pressed while the thread is being marked as read.
+  const change = (changes: (thread: Answer) => ThreadChanges): Promise<Thread | null> => {
+    const changed = turn.current.then(async () => {
+      const before = left.current ? null : thread.value.peek();
+      if (before === null) return null;
+      return (await task.run(() => changeThread(before, changes(before)))) ? before : null;
     });
+    turn.current = changed;
+    return changed;
+  };
   const unread = found !== null && !found.read;
   // Marks the shown conversation as read, once per new message.
   useEffect(() => {
-    if (unread && can("threads:reply") && isSeen()) void change({ read: true });
+    if (unread && can("threads:reply") && isSeen()) void change(() => ({ read: true }));
   }, [unread, found?.lastInboundAt]);
   const edit = async (made: ThreadEdit) => {
-    if (found === null || !(await change(made.changes(found)))) return;
-    if (made.leaves === true) onLeave(found);
-    if (made.leaves === true || made === EDITS.markUnread) onClose();
-    offerUndoOf(made, [found]);
+    const before = await change(made.changes);
+    if (before === null) return;
+    if (made.leaves === true) onLeave(before);
+    left.current = made.leaves === true || made === EDITS.markUnread;
+    if (left.current) onClose();
+    offerUndoOf(made, [before]);
   };
   const onEdit = can("threads:reply") ? (made: ThreadEdit) => void edit(made) : undefined;
   return (

@@ -1,5 +1,6 @@
 import { patch } from "../../api/client.ts";
-import type { Thread, ThreadChanges } from "../../api/types.ts";
+import { amend } from "../../api/resource.ts";
+import type { Conversation, Thread, ThreadChanges } from "../../api/types.ts";
 import { readChanges } from "../../state/unread.ts";
 import { offerUndo } from "../../state/undo.ts";
 import { labelChanges } from "./mailbox.ts";
@@ -62,12 +63,17 @@ function inverseOf(thread: Thread, changes: ThreadChanges): ThreadChanges {
   };
 }
 
-/** Changes a thread. Returns it afterwards. */
-export async function changeThread({ id }: Pick<Thread, "id">, changes: ThreadChanges): Promise<Thread> {
+/** Key of a conversation among what the pages have read. */
+export function conversationKey(id: string): string {
+  return `thread ${id}`;
+}
+
+/** Changes a thread, also in its conversation: the keys there depend on where it is. */
+export async function changeThread({ id }: Pick<Thread, "id">, changes: ThreadChanges): Promise<void> {
   const changed = await patch<Thread>(`/v1/threads/${encodeURIComponent(id)}`, changes);
+  amend<Conversation>(conversationKey(id), changed);
   readChanges.value++;
   if (changes.labels !== undefined) labelChanges.value++;
-  return changed;
 }
 
 /** Returns what an edit has done, after a number. */
