@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "libsql";
@@ -7,8 +7,9 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
 import { LISTS_PAUSE_MS } from "../../src/flows/notices/listed.ts";
 import { LOOK_PAUSE_MS } from "../../src/flows/notices/watch.ts";
 import { readFact } from "../../src/store/installation/facts.ts";
+import { diskOf } from "../../src/wiring/process/disk.ts";
 import { newFolder } from "../support/folder.ts";
-import { startMx } from "../support/mx.ts";
+import { startMx, type TestMx } from "../support/mx.ts";
 import { until } from "../support/poll.ts";
 import { callRole, type RoleProcess, startRole } from "../support/role-process.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
@@ -32,27 +33,35 @@ interface Shown {
 const openOf = (kind: NoticeKind, { data }: { data: Shown[] }) =>
   data.find((notice) => notice.kind === kind && notice.endedAt === null);
 
-let clock: ShiftedClock;
-let service: TestService | null = null;
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
-  await service?.stop();
-  service = null;
   for (const clean of cleanups.splice(0)) await clean();
 });
 
-async function started(env: Record<string, string>): Promise<TestService> {
-  clock = shiftedClock();
-  service = await startService(env, clock);
-  return service;
+let clock: ShiftedClock;
+let service: TestService;
+let mx: TestMx;
+/** The folder of the certificate and of what fills the disk. */
+const folder = newFolder("trouble");
+
+async function installCertificate(days: number): Promise<void> {
+  const made = await makeCa({ notAfterDate: new Date(Date.now() + days * DAY_MS) });
+  writeFileSync(join(folder, "key.pem"), made.key);
+  writeFileSync(join(folder, "cert.pem"), made.cert);
 }
 
+/** Octets of the file that fills the disk, and how many of them other processes may take or free at the same time. */
+const [TAKEN, NOISE] = [4 * 2 ** 30, 2 ** 30];
+const disk = diskOf(folder);
+/** False if the disk is nearly full anyway, so that it would not have room again. */
+const canFill = Bun.which("fallocate") !== null && disk.free > disk.total / 10 + 2 * TAKEN;
+
 const wide = async (method: string, path: string) =>
-  (await service?.call(method, path, undefined, { key: service.accountKey }))?.body;
+  (await service.call(method, path, undefined, { key: service.accountKey })).body;
 const current = async (kind: NoticeKind) => openOf(kind, await wide("GET", "/v1/notices?limit=100"));
 const mailed = async (kind: NoticeKind) => {
   const sql = "SELECT 1 FROM notices WHERE kind = ? AND mailed_at > 0";
-  return (await service?.app.db.first(sql, [kind])) !== null;
+  return (await service.app.db.first(sql, [kind])) !== null;
 };
 
 /** Lets time pass until there is a notice of the kind that was mailed. Returns it. */
@@ -76,14 +85,31 @@ async function ended(kind: NoticeKind, pause = LOOK_PAUSE_MS): Promise<void> {
 }
 
 describe("a notice of real trouble", () => {
+  beforeAll(async () => {
+    await installCertificate(90);
+    mx = startMx({ answers: { MAIL: S3150 } });
+    clock = shiftedClock();
+    const env = {
+      DELIVERY: "mx",
+      SMTP_OUT_PORT: String(mx.port),
+      PUBLIC_IPS: PUBLIC_IP,
+      SMTP_TLS_KEY: join(folder, "key.pem"),
+      SMTP_TLS_CERT: join(folder, "cert.pem"),
+      MIN_FREE_BYTES: String(Math.max(0, disk.free - TAKEN + NOISE)),
+    };
+    service = await startService(env, clock, { disk: () => diskOf(folder) });
+  });
+  afterAll(async () => {
+    await service.stop();
+    mx.stop();
+  });
+
   test("says that a provider refuses our address, and ends when its lane is opened", async () => {
-    const mx = startMx({ answers: { MAIL: S3150 } });
-    cleanups.push(() => mx.stop());
-    const { dns, send, message } = await started({ DELIVERY: "mx", SMTP_OUT_PORT: String(mx.port) });
+    const { dns, send, message } = service;
     const exchange = "outlook-com.olc.protection.outlook.com";
     dns.add({ name: exchange, type: "A", data: "127.0.0.1" });
     dns.add({ name: "outlook.test", type: "MX", data: { preference: 10, exchange } });
-    await verifiedDomain(service as TestService, "sender.test");
+    await verifiedDomain(service, "sender.test");
     for (const name of ["a", "b", "c", "d"])
       await send({ from: "news@sender.test", to: `${name}@outlook.test` });
     await until(async () => (await wide("GET", "/v1/lanes")).data[0]?.state === "blocked");
@@ -99,7 +125,7 @@ describe("a notice of real trouble", () => {
   });
 
   test("says that a block list has our address, stays while the list is silent, and ends when it is off the list", async () => {
-    const { dns } = await started({ DELIVERY: "mx", PUBLIC_IPS: PUBLIC_IP });
+    const { dns } = service;
     const ours = `${PUBLIC_IP.split(".").toReversed().join(".")}.zen.spamhaus.org`;
     const answers = (name: string, data: string) => dns.add({ name, type: "A", data });
     answers("2.0.0.127.zen.spamhaus.org", "127.0.0.2");
@@ -112,7 +138,7 @@ describe("a notice of real trouble", () => {
     const line = async () =>
       (await wide("GET", "/v1/health")).checks.find(({ name }: { name: string }) => name === "block lists");
     expect(await line()).toMatchObject({ status: "fail", message: `Spamhaus ZEN lists ${PUBLIC_IP}.` });
-    const fact = (name: "lists_asked" | "lists_found") => readFact((service as TestService).app.db, name);
+    const fact = (name: "lists_asked" | "lists_found") => readFact(service.app.db, name);
     const foundAt = async () => JSON.parse((await fact("lists_found")) ?? '{"at":0}').at;
     // A question that is still open would hear one answer from before the change, and one from after it.
     await until(async () => (await foundAt()) >= Number(await fact("lists_asked")));
@@ -127,20 +153,26 @@ describe("a notice of real trouble", () => {
   });
 
   test("says that a certificate from a file soon expires, and ends when the file is replaced", async () => {
-    const folder = newFolder("certificate");
-    const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
-    const install = async (days: number) => {
-      const made = await makeCa({ notAfterDate: new Date(Date.now() + days * DAY_MS) });
-      writeFileSync(key, made.key);
-      writeFileSync(cert, made.cert);
-    };
-    await install(10);
-    await started({ SMTP_TLS_KEY: key, SMTP_TLS_CERT: cert });
+    await installCertificate(10);
     const { message } = await raised("certificate_failing");
     expect(message).toMatch(/^The certificate for .+ fails\. It expires on \d{4}-\d\d-\d\d\.$/);
-    await install(90);
+    await installCertificate(90);
     await ended("certificate_failing");
   });
+
+  test.skipIf(!canFill)(
+    "says that the disk is low while a file fills it, and ends when the file is gone",
+    async () => {
+      const filler = join(folder, "filler");
+      expect(Bun.spawnSync(["fallocate", "-l", String(TAKEN), filler]).exitCode).toBe(0);
+      const { message } = await raised("disk_low");
+      expect(message).toMatch(
+        /^The disk is nearly full. The disk has .+ free, so new messages and content are refused\.$/,
+      );
+      rmSync(filler);
+      await ended("disk_low");
+    },
+  );
 });
 
 const KEY = "test-root-key-0123456789-0123456789";
