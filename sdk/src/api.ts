@@ -2205,6 +2205,7 @@ export interface components {
                 eventDays?: number | null;
             };
             spamCheckFail?: ("accept" | "defer") | null;
+            postalAddress?: string | null;
         };
         /** Sender */
         Sender: {
@@ -2245,6 +2246,7 @@ export interface components {
                 eventDays: number | null;
             };
             spamCheckFail: ("accept" | "defer") | null;
+            postalAddress: string | null;
             suspendedAt: string | null;
             /**
              * Format: date-time
@@ -2298,6 +2300,7 @@ export interface components {
                 eventDays?: number | null;
             };
             spamCheckFail?: ("accept" | "defer") | null;
+            postalAddress?: string | null;
             suspendedAt?: string | null;
         };
         /**

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { MAX_POSTAL_ADDRESS_CHARS } from "../../src/core/audience/postal-address.ts";
 import { loadConfig } from "../../src/config.ts";
 import { MAX_SUBJECT_CHARS } from "../../src/core/messages/send-item.ts";
 import { HOUR_MS, SECOND_MS } from "../../src/core/time/units.ts";
@@ -396,6 +397,52 @@ describe("a check", () => {
       expect(await step(id, "send")).toMatchObject({ error: { param } });
     },
   );
+
+  const ADDRESS = "Acme & Co GmbH\nMain Street 1\n1010 Vienna";
+  const shownAddress: [what: string, change: object, param: string | null][] = [
+    ["without the postal address of its project", {}, "text"],
+    [
+      "with it in other lines",
+      { text: "Acme & Co GmbH, Main Street 1, 1010 VIENNA {{ unsubscribeUrl }}" },
+      null,
+    ],
+    ["with its variable in the html", { html: "<p>{{ postalAddress }}</p>{{ unsubscribeUrl }}" }, null],
+    [
+      "with its variable in the text alone",
+      { text: "{{postalAddress}} {{ unsubscribeUrl }}", html: "{{ unsubscribeUrl }}" },
+      "html",
+    ],
+    ["with its variable in a comment", { html: "<!-- {{ postalAddress }} -->{{ unsubscribeUrl }}" }, "html"],
+    ["with a filter on its variable", { text: "{{ postalAddress | upcase }} {{ unsubscribeUrl }}" }, "html"],
+  ];
+  test.each(shownAddress)(
+    "of a project with a postal address, a broadcast %s is refused, or shows it",
+    async (_, change, param) => {
+      await contacts(["a@example.com"]);
+      const project = (body: object) => call("PATCH", `/v1/senders/${senderId}`, body, api.acme.wide);
+      expect((await project({ postalAddress: ADDRESS })).json.postalAddress).toBe(ADDRESS);
+      const id = await letter(change);
+      const refusal = param === null ? { wouldAccept: true } : { wouldAccept: false, error: { param } };
+      expect(await check(id)).toMatchObject(refusal);
+      expect(await step(id, "send")).toMatchObject(
+        param === null ? { status: "sending" } : { error: { param } },
+      );
+      const [{ html, text } = {}] = [await read(id)] as { html?: string; text?: string }[];
+      if ("html" in change && param === null)
+        expect(html).toBe("<p>Acme &amp; Co GmbH<br>Main Street 1<br>1010 Vienna</p>{{ unsubscribeUrl }}");
+      if (param === null) expect(text ?? "").not.toContain("postalAddress");
+    },
+  );
+
+  test("a project without a postal address asks for none, and its variable is refused", async () => {
+    const id = await letter({ text: "{{ postalAddress }} {{ unsubscribeUrl }}" });
+    expect(await check(id)).toMatchObject({ wouldAccept: false, error: { param: "html" } });
+    const faults = ["-", "{{ x }}", "a".repeat(MAX_POSTAL_ADDRESS_CHARS + 1)];
+    for (const postalAddress of faults)
+      expect(
+        (await call("PATCH", `/v1/senders/${senderId}`, { postalAddress }, api.acme.wide)).json,
+      ).toMatchObject({ error: { param: "postalAddress" } });
+  });
 
   test("a broadcast whose topic was deleted, or from a domain that is not verified, is refused", async () => {
     const id = await letter();

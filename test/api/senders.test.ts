@@ -26,6 +26,7 @@ describe("POST /v1/senders", () => {
       routeIds: [],
       retention: { contentDays: null, eventDays: null },
       spamCheckFail: null,
+      postalAddress: null,
       suspendedAt: null,
       createdAt: new Date(api.clock.now()).toISOString(),
     });

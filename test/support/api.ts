@@ -289,6 +289,7 @@ export function testSender(accountId: string, externalId: string, now: number): 
     contentDays: null,
     eventDays: null,
     spamCheckFail: null,
+    postalAddress: null,
     suspendedAt: null,
     createdAt: now,
   };

@@ -1,6 +1,9 @@
 import { type MergedContact, mergeData, unguardedPaths, usedFields } from "../../core/audience/broadcasts.ts";
+import { showsPostalAddress } from "../../core/audience/postal-address.ts";
 import { AppError, invalid } from "../../core/errors.ts";
 import type { ReadItem } from "../../core/messages/send-item.ts";
+import { scanHtml } from "../../mail/text/html-scan.ts";
+import type { Project } from "../../store/projects/projects.ts";
 import { nextContacts } from "../../store/audience/broadcast-contacts.ts";
 import { countMissing } from "../../store/audience/broadcast-missing.ts";
 import { getContact } from "../../store/projects/contacts.ts";
@@ -51,7 +54,9 @@ export async function checkReady(deps: Sending, acting: Acting, ready: Ready): P
   return {
     ...checked,
     error:
-      (WAITS.has(checked.error?.details.code) ? null : checked.error) ?? (await lackingLink(deps, ready)),
+      (WAITS.has(checked.error?.details.code) ? null : checked.error) ??
+      (await lackingLink(deps, ready)) ??
+      lackingAddress(project, item),
     findings: checked.findings.filter(({ code }) => code !== "suppressed_recipient"),
     contacts,
     missing: Object.entries(missing)
@@ -80,6 +85,14 @@ async function lackingLink({ renderer }: Sending, { source, broadcast }: Ready):
   return variables.includes("unsubscribeUrl")
     ? null
     : invalid(part ?? "html", "must show the link to unsubscribe, {{ unsubscribeUrl }}.");
+}
+
+/** Laws such as CAN-SPAM require the address of the sender in what readers see. */
+function lackingAddress({ postalAddress }: Project, { html, text }: ReadItem): AppError | null {
+  const [part, shown] = html === undefined ? ["text", text ?? ""] : ["html", scanHtml(html).text];
+  return postalAddress === null || showsPostalAddress(shown, postalAddress)
+    ? null
+    : invalid(part, "must show the postal address of the project: {{ postalAddress }}, or its text.");
 }
 
 /** Returns the message of one contact, rendered. */

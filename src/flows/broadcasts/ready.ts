@@ -1,3 +1,4 @@
+import { POSTAL_ADDRESS, withPostalAddress } from "../../core/audience/postal-address.ts";
 import type { PropertyValue } from "../../core/audience/properties.ts";
 import { AppError, invalid } from "../../core/errors.ts";
 import { isBlank } from "../../core/messages/send-rules.ts";
@@ -49,8 +50,10 @@ export async function readyToSend(
       param: "from.email",
     });
   const segment = segmentId === null ? null : await segmentFilter(db, senderId, segmentId, now);
-  const source = await sourceOf(db, senderId, { broadcast, body });
+  const written = await sourceOf(db, senderId, { broadcast, body });
+  const source = withPostalAddress(written, project.postalAddress);
   const variables = await refusing(renderer.variables(senderId, source));
+  if (variables.includes(POSTAL_ADDRESS)) throw emptyAddress(project);
   const fallbacks = await fallbacksOf(db, senderId);
   const { subject, html, text } = source;
   return {
@@ -61,6 +64,16 @@ export async function readyToSend(
     segment,
     fallbacks,
   };
+}
+
+/** A variable that shows nothing would leave a gap where the law asks for the address. */
+function emptyAddress({ postalAddress }: Project): AppError {
+  return invalid(
+    "html",
+    postalAddress === null
+      ? "shows {{ postalAddress }}, but the project has none. Set `postalAddress` of the project."
+      : "must show {{ postalAddress }} without filters and tags around it, and only in html and text.",
+  );
 }
 
 async function sourceOf(

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { MAX_POSTAL_ADDRESS_CHARS } from "../../core/audience/postal-address.ts";
 import { SPAM_CHECK_FAIL } from "../../core/messages/spam.ts";
 import { OpenTrackingSchema } from "../../core/messages/tracking.ts";
 import type { Project } from "../../store/projects/projects.ts";
@@ -38,6 +39,18 @@ export const SpamCheckFail = Nullable(
   ),
 );
 
+/** The address that every broadcast of a project shows. */
+export const PostalAddress = Nullable(
+  Type.String({
+    maxLength: MAX_POSTAL_ADDRESS_CHARS,
+    pattern: "^[^\\u0000{}]*$",
+    meaning: "without braces and NUL",
+    description:
+      "Each broadcast must show it, by `{{ postalAddress }}` or as text, as laws such as CAN-SPAM ask. Null: broadcasts need none.",
+    examples: ["Acme GmbH, Main Street 1, 1010 Vienna, Austria"],
+  }),
+);
+
 /** A project as the API shows it. */
 export const SenderSchema = Type.Object(
   {
@@ -54,6 +67,7 @@ export const SenderSchema = Type.Object(
     routeIds: ShownRouteIds(NO_ROUTE_IDS),
     retention: Retention,
     spamCheckFail: SpamCheckFail,
+    postalAddress: PostalAddress,
     suspendedAt: Nullable(Timestamp),
     createdAt: Timestamp,
   },
@@ -74,6 +88,7 @@ export function showSender(sender: Project): Static<typeof SenderSchema> {
     routeIds: [...sender.routeIds],
     retention: { contentDays: sender.contentDays, eventDays: sender.eventDays },
     spamCheckFail: sender.spamCheckFail,
+    postalAddress: sender.postalAddress,
     suspendedAt: showTime(sender.suspendedAt),
     createdAt: showTime(sender.createdAt),
   };

@@ -83,6 +83,11 @@ export const AUDITED_BROADCAST: readonly Audited[] = [
   },
 ];
 
+/** The table of the step of postal addresses, which makes the triggers of projects again. */
+export const AUDITED_POSTAL_ADDRESS: readonly Audited[] = withFields(AUDITED, "senders", {
+  postal_address: ["postalAddress", "long"],
+});
+
 /** The tables of all steps of the audience, as the last of them watches them. */
 export const AUDITED_AUDIENCE: readonly Audited[] = [
   PROPERTIES,
@@ -90,4 +95,5 @@ export const AUDITED_AUDIENCE: readonly Audited[] = [
   ...AUDITED_DOUBLE_OPT_IN,
   ...AUDITED_SEGMENTS,
   ...AUDITED_BROADCAST,
+  ...AUDITED_POSTAL_ADDRESS,
 ];

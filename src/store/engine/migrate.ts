@@ -22,6 +22,7 @@ import notes from "../../../db/migrations/0018_notes.sql" with { type: "text" };
 import forwardAddresses from "../../../db/migrations/0019_forward_addresses.sql" with { type: "text" };
 import ruleEffects from "../../../db/migrations/0022_rule_effects.sql" with { type: "text" };
 import broadcasts from "../../../db/migrations/0021_broadcasts.sql" with { type: "text" };
+import postalAddress from "../../../db/migrations/0024_postal_address.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
@@ -29,6 +30,7 @@ import {
   AUDITED_BROADCAST,
   AUDITED_CONTACTS,
   AUDITED_DOUBLE_OPT_IN,
+  AUDITED_POSTAL_ADDRESS,
   AUDITED_SEGMENTS,
   AUDITED_TOPICS,
 } from "./audited-audience.ts";
@@ -101,6 +103,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 21, name: "broadcasts", sql: audited(broadcasts, AUDITED_BROADCAST), worksWith: 20 },
   { version: 22, name: "rule_effects", sql: ruleEffects, worksWith: 21 },
   { version: 23, name: "double_opt_in", sql: audited(doubleOptIn, AUDITED_DOUBLE_OPT_IN), worksWith: 22 },
+  { version: 24, name: "postal_address", sql: audited(postalAddress, AUDITED_POSTAL_ADDRESS), worksWith: 23 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

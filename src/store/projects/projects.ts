@@ -27,6 +27,8 @@ export interface Project {
   eventDays: number | null;
   /** The fate of mail if the spam filter fails; null: as the installation says. */
   spamCheckFail: SpamCheckFail | null;
+  /** Every broadcast shows it. Null: broadcasts need none. */
+  postalAddress: string | null;
   createdAt: number;
 }
 
@@ -46,6 +48,7 @@ export const PROJECTS = table<Project>("senders", {
   contentDays: plain("content_days"),
   eventDays: plain("event_days"),
   spamCheckFail: plain("spam_check_fail"),
+  postalAddress: plain("postal_address"),
   createdAt: plain("created_at"),
 });
 
@@ -58,6 +61,7 @@ export const NEW_PROJECT = {
   contentDays: null,
   eventDays: null,
   spamCheckFail: null,
+  postalAddress: null,
 } satisfies Partial<Project>;
 
 /** The fields of a project that may be changed. */
@@ -76,6 +80,7 @@ export type ProjectChanges = Partial<
     | "contentDays"
     | "eventDays"
     | "spamCheckFail"
+    | "postalAddress"
     | "externalId"
   >
 >;

@@ -54,7 +54,7 @@ const CreateBroadcast = Type.Object(
     ),
     html: optional(
       Part(
-        "Liquid, with `contact.email`, `contact.firstName`, `contact.lastName`, `contact.properties.<name>` and `unsubscribeUrl`.",
+        "Liquid, with `contact.email`, `contact.firstName`, `contact.lastName`, `contact.properties.<name>`, `postalAddress` and `unsubscribeUrl`.",
       ),
     ),
     text: optional(Part("As `html`.")),
@@ -218,7 +218,7 @@ function sendRoute(deps: Parts): Route {
     stores: {},
     summary: "Send a broadcast",
     description:
-      "Sends it now, or at `scheduledAt`. Its content and the filter of its segment are copied, so later changes of template and segment have no effect. Messages are made in small steps, so a contact that leaves in the meantime gets none. They leave after all transactional mail. 422 if its content does not show `{{ unsubscribeUrl }}`, or shows values that contacts lack.",
+      "Sends it now, or at `scheduledAt`. Its content and the filter of its segment are copied, so later changes of template and segment have no effect. Messages are made in small steps, so a contact that leaves in the meantime gets none. They leave after all transactional mail. 422 if its content does not show `{{ unsubscribeUrl }}` and the postal address that the project has, or shows values that contacts lack.",
     scope: "audience:write",
     costly: "content",
     body: Type.Object(

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { readPostalAddress } from "../../../core/audience/postal-address.ts";
 import { AppError, invalid, readAll, existing } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { trackingSwitches } from "../../../core/messages/tracking.ts";
@@ -22,6 +23,7 @@ import { GivenRouteIds, requireRoutes } from "../../views/route-ids.ts";
 import {
   NO_ROUTE_IDS,
   Retention,
+  PostalAddress,
   SenderSchema,
   showSender,
   SpamCheckFail,
@@ -49,6 +51,7 @@ const SWITCHES = {
   routeIds: GivenRouteIds(NO_ROUTE_IDS),
   retention: Type.Optional(Type.Partial(Retention)),
   spamCheckFail: Type.Optional(SpamCheckFail),
+  postalAddress: Type.Optional(PostalAddress),
 };
 
 const CreateSender = Type.Object(
@@ -121,17 +124,25 @@ function suspension(text: string | null | undefined): number | null | undefined 
   return at;
 }
 
+function postalAddressOf(text: string | null | undefined): string | null | undefined {
+  if (text === null || text === undefined) return text;
+  const address = readPostalAddress(text);
+  if (address === null) throw invalid("postalAddress", "must have a letter or digit.");
+  return address;
+}
+
 function oneOf(param: string, name: string | undefined, known: Readonly<Record<string, unknown>>): void {
   if (name !== undefined && !Object.hasOwn(known, name))
     throw invalid(param, `must be one of ${Object.keys(known).join(", ")}.`);
 }
 
 function changesOf({ config }: Configured, body: Static<typeof UpdateSender>): ProjectChanges {
-  const [, , , suspendedAt] = readAll(
+  const [, , , suspendedAt, postalAddress] = readAll(
     () => oneOf("plan", body.plan, config.plans),
     () => oneOf("trustTier", body.trustTier, config.tiers),
     () => refuseIdLike(body.externalId ?? ""),
     () => suspension(body.suspendedAt),
+    () => postalAddressOf(body.postalAddress),
   );
   const wanted = {
     name: body.name?.toWellFormed(),
@@ -145,6 +156,7 @@ function changesOf({ config }: Configured, body: Static<typeof UpdateSender>): P
     contentDays: body.retention?.contentDays,
     eventDays: body.retention?.eventDays,
     spamCheckFail: body.spamCheckFail,
+    postalAddress,
     routeIds: body.routeIds === undefined ? undefined : [...new Set(body.routeIds)],
     suspendedAt,
   };

@@ -91,7 +91,7 @@ function Bodies({ field }: BodiesProps) {
         rows={16}
         code={tab.value === "html"}
         {...field(tab.value)}
-        hint="Use {{ contact.firstName }}, {{ contact.properties.name }} and {{ unsubscribeUrl }}."
+        hint="Use {{ contact.firstName }}, {{ contact.properties.name }}, {{ postalAddress }} and {{ unsubscribeUrl }}."
       />
     </Tabs>
   );

@@ -14,6 +14,8 @@ import { readersFilter } from "./words.ts";
 const OFFERED = 20;
 /** Used in place of the link, which each message has and a preview lacks. */
 const NO_LINK = "#unsubscribe";
+/** Used in place of the address, which the service fills in when the letter is sent. */
+const ADDRESS = "[Postal address of the project]";
 
 /** The content of a letter, and its readers. */
 export interface Letter {
@@ -47,6 +49,7 @@ function dataFor(contact: Contact | undefined, audience: Audience | null): strin
   const values = { ...Object.fromEntries(fallbacks), ...properties };
   return JSON.stringify({
     contact: { ...Object.fromEntries(own), properties: values },
+    postalAddress: ADDRESS,
     unsubscribeUrl: NO_LINK,
   });
 }

@@ -64,7 +64,8 @@ function pathOf(id: string): string {
 }
 
 function Head({ project }: { project: Project }) {
-  const { name, externalId, plan, trustTier, dailyQuota, tracking, suspendedAt, createdAt } = project;
+  const { name, externalId, plan, trustTier, dailyQuota, tracking, postalAddress } = project;
+  const { suspendedAt, createdAt } = project;
   return (
     <div class="detail-head">
       <h2 dir="auto">{name}</h2>
@@ -96,6 +97,7 @@ function Head({ project }: { project: Project }) {
           value={dailyQuota === null ? "that of the trust tier" : counted(dailyQuota, "recipient")}
         />
         <Fact name="Tracking" value={trackingText(tracking)} />
+        {postalAddress === null ? null : <Fact name="Postal address" value={postalAddress} />}
         <Fact name="Created" value={<LocalTime at={createdAt} />} />
       </dl>
     </div>

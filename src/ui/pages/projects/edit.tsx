@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import type { Project } from "../../api/types.ts";
-import { SelectField, TextField } from "../../controls/form.tsx";
+import { SelectField, TextArea, TextField } from "../../controls/form.tsx";
 import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 import { useLevels } from "./project.tsx";
 
@@ -15,6 +15,8 @@ interface Values {
   /** true, false or auto. Empty: the default of the service. */
   opens: Signal<string>;
   clicks: Signal<string>;
+  /** Empty: broadcasts need none. */
+  postalAddress: Signal<string>;
 }
 
 function useValues(project: Project | null): Values {
@@ -26,11 +28,13 @@ function useValues(project: Project | null): Values {
     dailyQuota: useSignal(project?.dailyQuota?.toString() ?? ""),
     opens: useSignal(project?.tracking.opens.toString() ?? ""),
     clicks: useSignal(project?.tracking.clicks.toString() ?? ""),
+    postalAddress: useSignal(project?.postalAddress ?? ""),
   };
 }
 
 /** Returns the fields as the API takes them. Empty choices are left out. */
-function bodyOf({ name, externalId, plan, trustTier, dailyQuota, opens, clicks }: Values) {
+function bodyOf(values: Values) {
+  const { name, externalId, plan, trustTier, dailyQuota, opens, clicks, postalAddress } = values;
   const chosen = Object.entries({ externalId, plan, trustTier }).flatMap(([field, { value }]) =>
     value.trim() === "" ? [] : [[field, value.trim()]],
   );
@@ -38,6 +42,7 @@ function bodyOf({ name, externalId, plan, trustTier, dailyQuota, opens, clicks }
     name: name.value.trim(),
     ...Object.fromEntries(chosen),
     dailyQuota: dailyQuota.value.trim() === "" ? null : Number(dailyQuota.value),
+    postalAddress: postalAddress.value.trim() || null,
     tracking: {
       ...(opens.value === "" ? {} : { opens: opens.value === "auto" ? opens.value : opens.value === "true" }),
       ...(clicks.value === "" ? {} : { clicks: clicks.value === "true" }),
@@ -145,6 +150,13 @@ function Fields({ values, fresh = false }: { values: Values; fresh?: boolean }) 
           options={[...fallback, ...CLICKS]}
         />
       </div>
+      <TextArea
+        label="Postal address"
+        name="postalAddress"
+        rows={3}
+        value={values.postalAddress}
+        hint="Every broadcast must show it, as {{ postalAddress }} does. Empty: broadcasts need none."
+      />
     </>
   );
 }
