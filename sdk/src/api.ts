@@ -3561,9 +3561,11 @@ export interface components {
             /** @description Id of the message. */
             id: string;
             email: string;
+            contactId: string | null;
             /** @enum {string} */
             status: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivered" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed";
             reason: string | null;
+            bounceType: ("hard" | "soft") | null;
             /** @description Whether a person has opened it. */
             opened: boolean;
             /** @description Whether a person has clicked a link of it. */
@@ -8846,6 +8848,8 @@ export interface operations {
                 limit?: number;
                 /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
                 cursor?: string;
+                /** @description Only recipients of whom this holds. `sent`: the message has left. Opens and clicks are of people. */
+                outcome?: "sent" | "delivered" | "bounced" | "complained" | "failed" | "opened" | "clicked" | "unsubscribed";
             };
             header?: never;
             path: {

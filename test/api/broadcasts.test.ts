@@ -7,6 +7,7 @@ import { newId } from "../../src/core/ids.ts";
 import { UNBOUND } from "../../src/core/key-bounds.ts";
 import { checkBroadcast } from "../../src/flows/broadcasts/check.ts";
 import { MAX_TEST_ADDRESSES } from "../../src/flows/broadcasts/test-sends.ts";
+import { BROADCAST_OUTCOMES, clickedLinks } from "../../src/store/audience/broadcast-messages.ts";
 import { countEngagement } from "../../src/store/events/engagement.ts";
 import { getMessage } from "../../src/store/messages/messages.ts";
 import { findShownProject } from "../../src/store/projects/projects.ts";
@@ -501,7 +502,7 @@ describe("results", () => {
           args: [
             newId("evt", 1),
             type,
-            JSON.stringify({ [type]: { machine } }),
+            JSON.stringify({ [type]: { machine, url: "https://one.test/" } }),
             api.clock.now(),
             messageId ?? "",
           ],
@@ -540,6 +541,26 @@ describe("results", () => {
     expect(rest.json.data).toMatchObject([
       { email: "b@example.com", opened: false },
       { email: "a@example.com", opened: true },
+    ]);
+    await event(b?.id, "click", false);
+    await event(b?.id, "unsubscribed", false);
+    const outcomes: Record<string, string> = {};
+    for (const outcome of BROADCAST_OUTCOMES) {
+      const { json } = await call("GET", `/v1/broadcasts/${id}/recipients?outcome=${outcome}`);
+      outcomes[outcome] = json.data.map(({ email }: { email: string }) => email[0]).join("");
+    }
+    expect(outcomes).toEqual({
+      sent: "cba",
+      delivered: "ba",
+      bounced: "c",
+      complained: "",
+      failed: "",
+      opened: "a",
+      clicked: "b",
+      unsubscribed: "b",
+    });
+    expect(await clickedLinks(api.db, senderId, [a?.id ?? "", b?.id ?? ""])).toEqual([
+      { id: b?.id ?? "", url: "https://one.test/", clicks: 1 },
     ]);
   });
 });

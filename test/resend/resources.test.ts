@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Resend } from "resend";
+import { type BroadcastRecipientEventType, Resend } from "resend";
 import { publish } from "../support/dns.ts";
 import { until } from "../support/poll.ts";
 import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
@@ -157,6 +157,10 @@ describe("contacts of the package resend", () => {
       first_name: "Ivy",
       unsubscribed: true,
     });
+    const listed = { object: "list", has_more: false, data: [await read()] };
+    expect((await resend.contacts.imports.list()).data).toEqual(listed as never);
+    expect((await resend.contacts.imports.list({ status: "completed" })).data).toEqual(listed as never);
+    expect((await resend.contacts.imports.list({ status: "in_progress" })).data?.data).toEqual([]);
     const skip = await resend.contacts.imports.create({ file: new Blob([csv]), onConflict: "skip" });
     expect(skip.error).toMatchObject({ statusCode: 422, message: expect.stringContaining("upsert") });
   });
@@ -263,6 +267,24 @@ describe("broadcasts of the package resend", () => {
       id,
       name: "June",
       status: "sent",
+    });
+    const recipients = async (type: BroadcastRecipientEventType, email?: string) =>
+      (await resend.broadcasts.recipients(id, { type, ...(email === undefined ? {} : { email }) })).data;
+    const contact_id = (await resend.contacts.get({ email })).data?.id ?? null;
+    const one = { object: "list", has_more: false, data: [{ id: sent.id, contact_id, email }] };
+    expect(await recipients("delivered")).toEqual(one as never);
+    expect(await recipients("sent", "+LETTERS@")).toEqual(one as never);
+    for (const type of ["opened", "clicked", "bounced", "complained", "suppressed"] as const)
+      expect((await recipients(type))?.data, type).toEqual([]);
+    expect((await recipients("delivered", "nobody"))?.data).toEqual([]);
+    const softly = await resend.broadcasts.recipients(id, { type: "bounced", bounceType: "transient" });
+    expect(softly.data?.data).toEqual([]);
+    expect((await resend.broadcasts.recipients("x", { type: "sent" })).error?.statusCode).toBe(404);
+    const copy = (await resend.broadcasts.duplicate(id)).data;
+    expect((await resend.broadcasts.get(copy?.id ?? "")).data).toMatchObject({
+      ...shown,
+      id: expect.not.stringMatching(id) as never,
+      name: "June (copy)",
     });
     // The topic that all broadcasts without one share was made.
     expect((await resend.topics.list()).data?.data).toMatchObject([{ name: "Broadcasts" }]);

@@ -32,7 +32,7 @@ const NAMES: Partial<Readonly<Record<EventType, ResendEvent>>> = {
 };
 
 /** Reasons for which Resend says that a recipient is suppressed. */
-const SUPPRESSED: ReadonlySet<unknown> = new Set(["suppressed", "unsubscribed"]);
+export const SUPPRESSED_REASONS: readonly string[] = ["suppressed", "unsubscribed"];
 
 /** Returns the name of an event in Resend's dialect; null if it has none. */
 export function resendName({ type, data }: Pick<MessageEvent, "type" | "data">): ResendEvent | null {
@@ -40,7 +40,9 @@ export function resendName({ type, data }: Pick<MessageEvent, "type" | "data">):
   // A retry is no second `email.sent`.
   if (type === "sending") return detail(data, "sending", "attempt") === 1 ? "email.sent" : null;
   if (type === "rejected")
-    return SUPPRESSED.has(detail(data, "rejected", "reason")) ? "email.suppressed" : "email.failed";
+    return SUPPRESSED_REASONS.some((reason) => reason === detail(data, "rejected", "reason"))
+      ? "email.suppressed"
+      : "email.failed";
   return NAMES[type] ?? null;
 }
 

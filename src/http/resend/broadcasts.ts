@@ -12,7 +12,9 @@ import { AddressText, Given, Id, Part, ShortText } from "./form/given.ts";
 import {
   answeredBy,
   calledBefore,
+  copyName,
   listRoute,
+  type OperationRequest,
   type Operations,
   resendRoute,
   translated,
@@ -20,6 +22,7 @@ import {
 } from "./form/translate.ts";
 import { ScheduledAt } from "./send-body.ts";
 import { timeOf } from "./scheduled-words.ts";
+import { broadcastRecipientsRoute } from "./audience/broadcast-recipients.ts";
 import { ALL } from "./audience/members.ts";
 import { fromLiquid, toLiquid } from "./merge-tags.ts";
 
@@ -80,6 +83,15 @@ export function broadcastRoutes(operations: Operations, db: Db): Route[] {
       answer: done,
     }),
     sendRoute(operations),
+    broadcastRecipientsRoute(operations, db),
+    translated(operations, {
+      method: "POST",
+      path: `${path}/duplicate`,
+      operation: "createBroadcast",
+      summary: "Copy a broadcast as a draft",
+      ask: (context) => copyOf(operations, context),
+      answer: done,
+    }),
     translated(operations, {
       method: "POST",
       path: `${path}/cancel`,
@@ -138,6 +150,23 @@ function sendRoute(operations: Operations): Route {
       });
     return sendDraft(operations, context, id);
   });
+}
+
+/** Fields that a copy does not take: when to send, and routes, which a key of the project may not choose. */
+const NOT_COPIED = ["scheduledAt", "routeIds"];
+/** Fields that a broadcast has of its template once it was sent. */
+const CONTENT = ["html", "text"];
+
+/** Returns the draft that has the fields of a broadcast which `/v1` takes. */
+async function copyOf(operations: Operations, context: CheckedRequest): Promise<OperationRequest> {
+  const request = { params: { ...context.params } };
+  const shown = await calledBefore<Shown>(operations, "getBroadcast", context, request);
+  const without = [...NOT_COPIED, ...(shown.templateId === null ? [] : CONTENT)];
+  const taken = new Set(Object.keys(operations.get("createBroadcast")?.body?.properties ?? {}));
+  const fields = Object.entries(withoutNulls(shown)).filter(
+    ([name]) => taken.has(name) && !without.includes(name),
+  );
+  return { body: { ...Object.fromEntries(fields), name: copyName(shown.name) } };
 }
 
 /** Sends a draft, also if contacts lack values: Resend shows nothing there. */

@@ -33,7 +33,7 @@ export function resendRoutes(routes: readonly Route[], deps: Parts): Route[] {
     ...propertyRoutes(operations, deps.db),
     ...topicRoutes(operations, deps.db),
     ...segmentRoutes(operations, deps.db),
-    ...contactImportRoutes(operations),
+    ...contactImportRoutes(operations, deps.db),
     ...contactRoutes(operations, deps.db),
     ...broadcastRoutes(operations, deps.db),
     ...templateRoutes(operations, deps.db),

@@ -7,6 +7,7 @@ import { OneOf, showTime } from "../routing/schemas.ts";
 import { Given, Id, Part, ShortText } from "./form/given.ts";
 import {
   callOperation,
+  copyName,
   listRoute,
   type OperationRequest,
   type Operations,
@@ -40,7 +41,6 @@ const UNSUPPORTED = {
 const MAX_VARIABLES = 50;
 /** Maximum characters of a fallback, which is repeated at each placeholder of its variable. */
 const MAX_FALLBACK_CHARS = 2000;
-const COPY_SUFFIX = " (copy)";
 
 export const TemplateFields = Type.Object({
   name: Given(ShortText),
@@ -130,7 +130,7 @@ export function templateRoutes(operations: Operations, db: Db): Route[] {
 async function copyOf(operations: Operations, context: CheckedRequest): Promise<OperationRequest> {
   const { body } = await callOperation(operations, "getTemplate", context, { params: { ...context.params } });
   const { name, subject, html, text } = body as Template;
-  return { body: { name: `${name}${COPY_SUFFIX}`, subject, html, text } };
+  return { body: { name: copyName(name), subject, html, text } };
 }
 
 /** Returns the fields of a template under the names of `/v1`, with Liquid's placeholders. */

@@ -1,6 +1,8 @@
+import { idCeiling } from "../../core/ids.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { type EntityOf, plain, table } from "../engine/columns.ts";
 import { requireGuard, requireRoom } from "../engine/guards.ts";
+import type { Place } from "../engine/place.ts";
 
 /** The list that a file is imported into. */
 export type ImportKind = "contacts" | "suppressions";
@@ -29,6 +31,13 @@ const COLUMNS = {
 export type Import = EntityOf<typeof COLUMNS>;
 /** Numbers of rows by what became of them. */
 export type ImportCounts = Pick<Import, "created" | "updated" | "unchanged" | "failed">;
+
+/** The imports of a list. */
+export interface ImportList {
+  senderId: string;
+  kind: ImportKind;
+  statuses: readonly ("running" | "done")[];
+}
 
 const IMPORTS = table<Import>("imports", COLUMNS);
 const IN_PROGRESS = "status IN ('uploading', 'running')";
@@ -69,6 +78,22 @@ export function getImport(db: Db, senderId: string, id: string): Promise<Import 
     senderId,
     id,
   ]);
+}
+
+/** Returns at most `take` imports of a kind into the project whose upload is whole, newest first, at a place. */
+export function listImports(
+  db: Db,
+  { senderId, kind, statuses }: ImportList,
+  place: Place,
+  take: number,
+): Promise<Import[]> {
+  return IMPORTS.page(db, {
+    where: "sender_id = ? AND kind = ? AND status IN (SELECT value FROM json_each(?))",
+    args: [senderId, kind, JSON.stringify(statuses)],
+    place,
+    ceiling: idCeiling("imp"),
+    take,
+  });
 }
 
 /** Returns the oldest import in progress of each project, of at most `limit` projects that are not deleted. */

@@ -2,14 +2,25 @@ import { Type } from "@sinclair/typebox";
 import { AppError, invalid } from "../../../core/errors.ts";
 import { isObject } from "../../../core/validation.ts";
 import type { CheckedRequest, Route } from "../../routing/route.ts";
-import { answeredBy, type Operations, RESEND_PATH, rightsOf, translated } from "../form/translate.ts";
+import { listImports } from "../../../store/imports/imports.ts";
+import type { Db } from "../../../store/engine/client.ts";
+import { OneOf, showTime } from "../../routing/schemas.ts";
+import {
+  answeredBy,
+  ID_PAGE,
+  listRoute,
+  type Operations,
+  RESEND_PATH,
+  rightsOf,
+  translated,
+} from "../form/translate.ts";
 
 /** Largest form that is read, bytes: it is in memory as a whole. POST /v1/contacts/import takes larger files. */
 export const MAX_FORM_BYTES = 4 * 1024 * 1024;
 
-interface Import {
+interface Shown {
   id: string;
-  status: "running" | "done";
+  status: string;
   rows: number;
   created: number;
   updated: number;
@@ -19,10 +30,28 @@ interface Import {
   endedAt: string | null;
 }
 
+/** Resend's statuses of an import. None of ours waits, and rows fail one by one. */
+const IN_STATUS = { queued: [], in_progress: ["running"], completed: ["done"], failed: [] } as const;
+
 /** Returns the routes of imports of contacts. */
-export function contactImportRoutes(operations: Operations): Route[] {
+export function contactImportRoutes(operations: Operations, db: Db): Route[] {
   return [
     createRoute(operations),
+    listRoute(operations, {
+      path: "/contacts/imports",
+      operation: "listContacts",
+      summary: "List the imports of contacts of the last days",
+      query: Type.Object({ ...ID_PAGE, status: Type.Optional(OneOf(Object.keys(IN_STATUS))) }),
+      read({ senderId, query }, place, take) {
+        const { status } = query as { status?: keyof typeof IN_STATUS };
+        const asked = status === undefined ? (["running", "done"] as const) : IN_STATUS[status];
+        return listImports(db, { senderId, kind: "contacts", statuses: asked }, place, take);
+      },
+      show: (imports) =>
+        imports.map(({ createdAt, endedAt, ...rest }) =>
+          showImport({ ...rest, createdAt: showTime(createdAt), endedAt: showTime(endedAt) }),
+        ),
+    }),
     translated(operations, {
       method: "GET",
       path: "/contacts/imports/:id",
@@ -33,7 +62,7 @@ export function contactImportRoutes(operations: Operations): Route[] {
   ];
 }
 
-function showImport({ id, status, rows, created, updated, unchanged, failed, createdAt, endedAt }: Import) {
+function showImport({ id, status, rows, created, updated, unchanged, failed, createdAt, endedAt }: Shown) {
   return {
     object: "contact_import",
     id,

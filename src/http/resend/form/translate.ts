@@ -5,6 +5,7 @@ import type { Answer } from "../../routing/answer.ts";
 import { bodyOf } from "../../pipeline/pipeline.ts";
 import type { Place } from "../../../store/engine/place.ts";
 import type { CheckedRequest, Method, Route } from "../../routing/route.ts";
+import { MAX_NAME_CHARS } from "../../routing/schemas.ts";
 import { NO_FIELDS } from "./given.ts";
 
 /** Path before the paths of Resend's API. */
@@ -139,6 +140,13 @@ export function resendRoute<Given extends TSchema = typeof NO_FIELDS>(
   };
 }
 
+const COPY_SUFFIX = " (copy)";
+
+/** Returns the name of a copy. */
+export function copyName(name: string): string {
+  return `${name.slice(0, MAX_NAME_CHARS - COPY_SUFFIX.length)}${COPY_SUFFIX}`;
+}
+
 /** Returns the fields that are not null. */
 export function withoutNulls<Fields extends object>(
   fields: Fields,
@@ -173,6 +181,9 @@ export const ID_PAGE = {
   before: Type.Optional(Type.String({ maxLength: 64, expected: "an id of the list" })),
 };
 
+/** Maximum number of scans for a page without a row: those of a list with a million rows. */
+const MAX_SCANS = 10;
+
 /** Items of a list if the request names no limit. */
 const DEFAULT_LIMIT = 20;
 
@@ -197,9 +208,15 @@ export function listRoute<Row>(operations: Operations, list: ResendList<Row>): R
       throw invalid("before", "cannot be given together with after.");
     const place = before === undefined ? (after ?? null) : { above: before };
     const owner = { ...context, senderId: context.senderId ?? "" };
-    // One more than the page has shows whether more follow.
-    const found = await read(owner, place, limit + 1);
-    const { rows, stoppedAt } = "rows" in found ? found : { rows: found, stoppedAt: null };
+    const scan = async (from: Place) => {
+      // One more than the page has shows whether more follow.
+      const found = await read(owner, from, limit + 1);
+      return "rows" in found ? found : { rows: found, stoppedAt: null };
+    };
+    let { rows, stoppedAt } = await scan(place);
+    // A client asks for the next page by the last id of this one, so an empty page would end the list.
+    for (let scans = 1; rows.length === 0 && stoppedAt !== null && scans < MAX_SCANS; scans++)
+      ({ rows, stoppedAt } = await scan(before === undefined ? stoppedAt : { above: stoppedAt }));
     const page = before === undefined ? rows.slice(0, limit) : rows.slice(-limit);
     const more = rows.length > limit || stoppedAt !== null;
     return { status: 200, body: listBody(await show(page, context), more) };

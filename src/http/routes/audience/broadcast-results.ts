@@ -6,7 +6,11 @@ import {
   figuresByTime,
   figuresOfBroadcasts,
 } from "../../../store/audience/broadcast-figures.ts";
-import { type BroadcastMessage, listBroadcastMessages } from "../../../store/audience/broadcast-messages.ts";
+import {
+  BROADCAST_OUTCOMES,
+  type BroadcastMessage,
+  listBroadcastMessages,
+} from "../../../store/audience/broadcast-messages.ts";
 import { RECIPIENT_STATUSES } from "../../../core/messages/states.ts";
 import { ok } from "../../routing/answer.ts";
 import type { Parts } from "../../routing/parts.ts";
@@ -23,18 +27,31 @@ const RecipientView = Type.Object(
   {
     id: Type.String({ description: "Id of the message." }),
     email: Type.String(),
+    contactId: Nullable(Type.String({ description: "Null: no contact has the address any more." })),
     status: OneOf(RECIPIENT_STATUSES),
     reason: Nullable(Type.String({ description: "Reason of the status, such as `unsubscribed`." })),
+    bounceType: Nullable(OneOf(["hard", "soft"], "Null: it has not bounced.")),
     opened: Type.Boolean({ description: "Whether a person has opened it." }),
     clicked: Type.Boolean({ description: "Whether a person has clicked a link of it." }),
     lastEventAt: Nullable(Timestamp),
   },
   { title: "BroadcastRecipient" },
 );
-const COLUMNS = ["email", "status", "reason", "opened", "clicked", "lastEventAt", "id"] as const;
+const COLUMNS = [
+  "email",
+  "status",
+  "reason",
+  "bounceType",
+  "opened",
+  "clicked",
+  "lastEventAt",
+  "id",
+  "contactId",
+] as const;
 
-function showRecipient({ lastEventAt, ...recipient }: BroadcastMessage): Static<typeof RecipientView> {
-  return { ...recipient, lastEventAt: showTime(lastEventAt) };
+function showRecipient(message: BroadcastMessage): Static<typeof RecipientView> {
+  const { opens, clicks, lastEventAt, ...recipient } = message;
+  return { ...recipient, opened: opens > 0, clicked: clicks > 0, lastEventAt: showTime(lastEventAt) };
 }
 
 const Rate = (description: string) => Nullable(Type.Number({ description, examples: [0.98] }));
@@ -76,18 +93,25 @@ export function broadcastResultRoutes(deps: Parts): Route[] {
       summary: "List the recipients of a broadcast, the last first",
       description: `With the state of their messages. ${AS_CSV}`,
       scope: "contacts:read",
-      query: Type.Object(PAGE_QUERY),
+      query: Type.Object({
+        ...PAGE_QUERY,
+        outcome: Type.Optional(
+          OneOf(
+            BROADCAST_OUTCOMES,
+            "Only recipients of whom this holds. `sent`: the message has left. Opens and clicks are of people.",
+          ),
+        ),
+      }),
       answers: { 200: PageOf(RecipientView) },
-      async handle({ request, senderId, params: { id }, page }) {
+      async handle({ request, senderId, params: { id }, query: { outcome }, page }) {
         await existingBroadcast(db, senderId, id);
         return pageOrWhole(
           deps,
           { request, page },
           {
             owner: senderId,
-            read: async (after, take) => ({
-              rows: await listBroadcastMessages(db, senderId, id, after, take),
-            }),
+            read: (after, take) =>
+              listBroadcastMessages(db, { senderId, broadcastId: id }, { outcome }, after, take),
             show: showRecipient,
             position: (message) => message.id,
             columns: COLUMNS,

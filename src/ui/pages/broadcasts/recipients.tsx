@@ -1,3 +1,4 @@
+import { useSignal } from "@preact/signals";
 import { usePages } from "../../api/pages.ts";
 import { useReloadAfter } from "../../api/resource.ts";
 import type { Broadcast, BroadcastRecipient } from "../../api/types.ts";
@@ -8,16 +9,44 @@ import { Problem } from "../../controls/problem.tsx";
 import { useTask } from "../../controls/task.ts";
 import { can } from "../../state/session.ts";
 
+/** The filters of the list, in the order of a message's way. */
+const OUTCOMES = [
+  ["sent", "Sent"],
+  ["delivered", "Delivered"],
+  ["opened", "Opened"],
+  ["clicked", "Clicked"],
+  ["unsubscribed", "Unsubscribed"],
+  ["bounced", "Bounced"],
+  ["complained", "Complained"],
+  ["failed", "Not sent"],
+] as const;
+
 /** Who got a broadcast, the last first, with what became of each message. */
 export function Recipients({ record: { id, counts } }: { record: Broadcast }) {
   const path = `/v1/broadcasts/${encodeURIComponent(id)}/recipients`;
-  const pages = usePages<BroadcastRecipient>(path, {}, (row) => row.id);
+  const outcome = useSignal("");
+  const filter = outcome.value === "" ? {} : { outcome: outcome.value };
+  const pages = usePages<BroadcastRecipient>(path, filter, (row) => row.id);
   const task = useTask();
   useReloadAfter(JSON.stringify(counts), pages.refresh);
   const rows = pages.rows.value;
   return (
     <section class="form" aria-label="Recipients">
       <Problem error={pages.error.value ?? task.error.value} onRetry={pages.refresh} />
+      <div class="filters">
+        <select
+          aria-label="What became of the messages"
+          value={outcome.value}
+          onChange={(event) => (outcome.value = event.currentTarget.value)}
+        >
+          <option value="">All recipients</option>
+          {OUTCOMES.map(([value, text]) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </div>
       <ul class="list plain-rows columns-messages columns-people">
         {rows.map((row) => (
           <li key={row.id}>
@@ -25,7 +54,9 @@ export function Recipients({ record: { id, counts } }: { record: Broadcast }) {
           </li>
         ))}
       </ul>
-      {rows.length === 0 && pages.done.value ? <p class="quiet">No message was made yet.</p> : null}
+      {rows.length === 0 && pages.done.value ? (
+        <p class="quiet">{outcome.value === "" ? "No message was made yet." : "None of the recipients."}</p>
+      ) : null}
       <div class="part-actions">
         {pages.done.value || !pages.ready.value ? null : (
           <button type="button" class="button small" disabled={pages.loading.value} onClick={pages.more}>
@@ -37,9 +68,9 @@ export function Recipients({ record: { id, counts } }: { record: Broadcast }) {
             type="button"
             class="button small"
             disabled={task.busy.value}
-            onClick={() => void task.run(() => saveTable("recipients.csv", path))}
+            onClick={() => void task.run(() => saveTable("recipients.csv", path, filter))}
           >
-            Export all
+            {outcome.value === "" ? "Export all" : "Export these"}
           </button>
         )}
       </div>
