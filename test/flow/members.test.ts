@@ -3,6 +3,8 @@ import { newId } from "../../src/core/ids.ts";
 import { UI_HEADER } from "../../src/http/access/own-page.ts";
 import { newSignInLink } from "../../src/flows/account/sign-in.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
+import { deleteMember } from "../../src/store/projects/members.ts";
+import { interject } from "../support/interject.ts";
 import { until } from "../support/poll.ts";
 import { shiftedClock } from "../support/shifted-clock.ts";
 import { startService, type TestService } from "../support/service.ts";
@@ -314,6 +316,80 @@ describe("the last active owner", () => {
     expect((await wide("DELETE", `/v1/members/${last.id}`)).status).toBe(409);
     await signedIn(other);
     expect((await wide("DELETE", `/v1/members/${last.id}`)).status).toBe(204);
+  });
+
+  /** Makes two owners who have signed in, and the only ones. */
+  async function twoOwners() {
+    const people = [await invited("owner"), await invited("owner")];
+    const account = (await service.app.db.first<{ id: string }>("SELECT id FROM accounts"))?.id ?? "";
+    const owners = [];
+    for (const { id } of people) owners.push({ id, account, cookie: await signedIn({ id, email: "" }) });
+    for (const { id, role } of (await wide("GET", "/v1/members?limit=100")).body.data)
+      if (role === "owner" && !people.some((one) => one.id === id)) await wide("DELETE", `/v1/members/${id}`);
+    return owners as [(typeof owners)[0], (typeof owners)[0]];
+  }
+
+  test.each([
+    ["remove", "DELETE", undefined],
+    ["demote", "PATCH", { role: "viewer" }],
+    ["disable", "PATCH", { status: "disabled" }],
+  ])(
+    "of two owners who %s each other at the same moment, one stays an active owner",
+    async (_what, method, body) => {
+      const [ana, eve] = await twoOwners();
+      const path = ({ id }: { id: string }) => `/v1/members/${id}`;
+      const answers = await Promise.all([
+        ask(ana.cookie, method, path(eve), body),
+        ask(eve.cookie, method, path(ana), body),
+      ]);
+      expect(answers.filter(({ status }) => status < 300)).toHaveLength(1);
+      const { data } = (await wide("GET", "/v1/members?limit=100")).body;
+      const left = data.filter(
+        (one: { role: string; status: string }) => one.role === "owner" && one.status === "active",
+      );
+      expect(left.map(({ id }: Person) => id)).toEqual([answers[0].status < 300 ? ana.id : eve.id]);
+    },
+  );
+
+  test("an owner who was invited and disabled and enabled again, and never signed in, does not count", async () => {
+    const [ana, eve] = await twoOwners();
+    await wide("DELETE", `/v1/members/${eve.id}`);
+    const other = await invited("owner");
+    for (const status of ["disabled", "active"])
+      expect((await wide("PATCH", `/v1/members/${other.id}`, { status })).status).toBe(200);
+    expect((await wide("GET", `/v1/members/${other.id}`)).body.status).toBe("invited");
+    expect((await ask(ana.cookie, "DELETE", `/v1/members/${ana.id}`)).status).toBe(409);
+    expect((await ask(ana.cookie, "DELETE", `/v1/members/${other.id}`)).status).toBe(204);
+    expect(await statusOf(ana.cookie)).toBe(200);
+  });
+
+  test.each([
+    [
+      "invites no one",
+      "POST",
+      "/v1/members",
+      { email: "friend@example.com", role: "owner" },
+      /INSERT INTO members/,
+    ],
+    ["changes no one", "PATCH", "", { role: "owner" }, /UPDATE members SET role/],
+    ["removes no one", "DELETE", "", undefined, /DELETE FROM members/],
+  ] as const)("an owner who is removed in the meantime %s", async (_what, method, path, body, sql) => {
+    const [ana, eve] = await twoOwners();
+    const third = await invited("viewer");
+    const { db } = service.app;
+    const removed = interject(db, { sql, when: "before" }, () => deleteMember(db, eve.account, eve.id));
+    const { status } = await ask(eve.cookie, method, path === "" ? `/v1/members/${third.id}` : path, body);
+    expect([await removed, status]).toEqual([true, 401]);
+    expect((await wide("GET", `/v1/members/${third.id}`)).body.role).toBe("viewer");
+    expect(await statusOf(ana.cookie)).toBe(200);
+  });
+
+  test("an owner who is not the last may leave, and may become another role", async () => {
+    const [ana, eve] = await twoOwners();
+    expect((await ask(eve.cookie, "DELETE", `/v1/members/${eve.id}`)).status).toBe(204);
+    await signedIn(await invited("owner"));
+    expect((await ask(ana.cookie, "PATCH", `/v1/members/${ana.id}`, { role: "viewer" })).status).toBe(200);
+    expect((await ask(ana.cookie, "GET", "/v1/me")).json.member.role).toBe("viewer");
   });
 
   test("an address has one member", async () => {

@@ -101,6 +101,21 @@ describe("a sign-in by an OpenID provider", () => {
     ]);
   });
 
+  test("the claim demotes the last active owner only after another one has signed in", async () => {
+    const role = async (name: string, claim?: string) =>
+      (await member((await signIn(name, verified(`${name}@acme.test`, claim))).cookie))[2];
+    expect(await role("ida", "owner")).toBe("owner");
+    const wanted = { email: "next@acme.test", role: "owner" };
+    expect((await wide("POST", "/v1/members", wanted)).status).toBe(201);
+    for (const { id, email, role: has } of await members())
+      if (has === "owner" && !["ida@acme.test", "next@acme.test"].includes(email))
+        await wide("PATCH", `/v1/members/${id}`, { role: "viewer" });
+    // The other owner has not signed in yet.
+    expect(await role("ida", "viewer")).toBe("owner");
+    expect(await role("next")).toBe("owner");
+    expect(await role("ida", "viewer")).toBe("viewer");
+  });
+
   test.each([
     ["no member", verified("eve@elsewhere.test"), "eve@elsewhere.test is no member here."],
     ["a domain that ends like an allowed one", verified("eve@notacme.test"), "is no member here."],

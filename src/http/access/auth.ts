@@ -2,10 +2,11 @@ import type { Key } from "../../core/crypto/key-ring.ts";
 import { AppError } from "../../core/errors.ts";
 import { hashSecret } from "../../flows/account/api-keys.ts";
 import { presentKey } from "../../flows/account/present-key.ts";
-import type { Db, Store } from "../../store/engine/client.ts";
+import type { Db, Statement, Store } from "../../store/engine/client.ts";
+import { isBroken, requireGuard } from "../../store/engine/guards.ts";
 import { findSession } from "../../store/projects/member-sessions.ts";
-import { findKeyById, type PresentedKey } from "../../store/projects/keys.ts";
-import type { Route } from "../routing/route.ts";
+import { findKeyById, type PresentedKey, unrevokedGuard } from "../../store/projects/keys.ts";
+import type { Principal, Route } from "../routing/route.ts";
 import { requireOwnOrigin, requireOwnPage } from "./own-page.ts";
 import { memberKey } from "./member-key.ts";
 import { isMemberSession, readSession, renewedCookie } from "./session.ts";
@@ -33,6 +34,22 @@ function refuse(message: string): AppError {
 /** Returns the 401 for a key that is unknown or revoked. The answer does not tell which. */
 export function invalidKey(): AppError {
   return refuse("This API key is not valid. It is misspelt or revoked, or belongs to another service.");
+}
+
+/**
+ * Runs a write that gives or takes rights. Its guard holds while the caller's key or session does: one who is being removed must not
+ * make others, or remove them, at the same time.
+ * @throws AppError 401 if the key was revoked or the session has ended
+ */
+export async function whileGranted<Result>(
+  { grant }: Pick<Principal, "grant">,
+  write: (guard: Statement[]) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await write(grant === null ? [] : [requireGuard("key_revoked", unrevokedGuard(grant))]);
+  } catch (error) {
+    throw isBroken(error, "key_revoked") ? invalidKey() : error;
+  }
 }
 
 /** Returns the secret of an `Authorization: Bearer` header (RFC 6750 §2.1). Throws 401 if there is none. */

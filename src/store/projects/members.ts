@@ -94,12 +94,14 @@ export async function updateMember(
   accountId: string,
   id: string,
   changes: MemberChanges,
+  guard: readonly Statement[] = [],
 ): Promise<Member | null> {
   const { set, values } = MEMBERS.assignments(changes);
   if (set.length === 0) return getMember(db, accountId, id);
   const staysOwner = (changes.role ?? "owner") === "owner" && changes.status !== "disabled";
   const disabled = "member_id IN (SELECT id FROM members WHERE id = ? AND status = 'disabled')";
   const written = await db.write([
+    ...guard,
     {
       sql: `UPDATE members SET ${set.join(", ")} WHERE account_id = ? AND id = ?
         ${staysOwner ? "" : `AND NOT ${LAST_OWNER}`} RETURNING ${MEMBERS.columns}`,
@@ -108,17 +110,23 @@ export async function updateMember(
     { sql: `DELETE FROM member_sessions WHERE ${disabled}`, args: [id] },
     { sql: `DELETE FROM sign_in_links WHERE ${disabled}`, args: [id] },
   ]);
-  return MEMBERS.returned(written[0]);
+  return MEMBERS.returned(written[guard.length]);
 }
 
 /** Threads that a removed member is taken off in one write. */
 const THREADS_PER_WRITE = 500;
 
 /** Deletes a member with all sessions and links, and takes the member off all threads. Returns false if there is none, or if it is the last active owner. */
-export async function deleteMember(db: Db, accountId: string, id: string): Promise<boolean> {
+export async function deleteMember(
+  db: Db,
+  accountId: string,
+  id: string,
+  guard: readonly Statement[] = [],
+): Promise<boolean> {
   const sql = `DELETE FROM members WHERE account_id = ? AND id = ? AND NOT ${LAST_OWNER} RETURNING id`;
   const rest = unassign(id, THREADS_PER_WRITE);
-  const [written, first] = await db.write([{ sql, args: [accountId, id] }, rest]);
+  const results = await db.write([...guard, { sql, args: [accountId, id] }, rest]);
+  const [written, first] = results.slice(guard.length);
   for (let changed = first?.changes; changed === THREADS_PER_WRITE; )
     changed = (await db.write([rest]))[0]?.changes;
   return firstReturned(written) !== null;

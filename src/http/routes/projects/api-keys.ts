@@ -10,7 +10,7 @@ import { withinLimits } from "../../../store/projects/holdings.ts";
 import { ACCOUNT_PLAN } from "../../access/rate.ts";
 import { requireNoMoreRights } from "../../access/key-rights.ts";
 import { hashSecret, keyFor, newApiSecret } from "../../../flows/account/api-keys.ts";
-import type { Db } from "../../../store/engine/client.ts";
+import type { Db, Statement } from "../../../store/engine/client.ts";
 import {
   type ApiKey,
   getKey,
@@ -18,12 +18,10 @@ import {
   listKeys,
   renameKey,
   revokeKey,
-  unrevokedGuard,
 } from "../../../store/projects/keys.ts";
-import { isBroken, requireGuard } from "../../../store/engine/guards.ts";
 import { getProject, type Project } from "../../../store/projects/projects.ts";
 import { created, noContent, ok } from "../../routing/answer.ts";
-import { invalidKey } from "../../access/auth.ts";
+import { whileGranted } from "../../access/auth.ts";
 import { accountRoute, type Principal, type Route } from "../../routing/route.ts";
 import { Name, PAGE_QUERY, PageOf } from "../../routing/schemas.ts";
 import type { Configured } from "../../routing/parts.ts";
@@ -115,19 +113,15 @@ function collectionRoutes(deps: Configured): Route[] {
         const bounds = await boundsOf(db, body, sender);
         requireNoMoreRights(principal, { scopes, bounds }, "make");
         const secret = newApiSecret();
-        const { accountId, grant } = principal;
+        const { accountId } = principal;
         const owner = { senderId: sender?.id ?? null, senderExternalId: sender?.externalId ?? null };
         const name = body.name.toWellFormed();
         const key = keyFor(secret, { accountId, name, ...owner, scopes, ...bounds }, now);
         const answer = created({ ...showKey(key, principal), secret });
-        // If a key is being revoked, it must not make another key at the same time.
-        const unrevoked = grant === null ? [] : [requireGuard("key_revoked", unrevokedGuard(grant))];
         const made = [insertKey(key, hashSecret(secret)), ...record(answer)];
         const { within, refuse } = keyLimits(deps, accountId, sender);
-        await db.write([...unrevoked, ...made, ...within]).catch((error: unknown) => {
-          if (isBroken(error, "key_revoked")) throw invalidKey();
-          refuse(error);
-        });
+        const write = (guard: Statement[]) => db.write([...guard, ...made, ...within]).catch(refuse);
+        await whileGranted(principal, write);
         return answer;
       },
     }),

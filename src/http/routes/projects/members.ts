@@ -3,9 +3,8 @@ import { ADDRESS_EXPECTED, addressKey, normalizeAddress } from "../../../core/ad
 import { AppError, invalid } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { ConstraintError, type Db } from "../../../store/engine/client.ts";
-import { isBroken, requireGuard } from "../../../store/engine/guards.ts";
-import { unrevokedGuard } from "../../../store/projects/keys.ts";
-import { invalidKey } from "../../access/auth.ts";
+import { isBroken } from "../../../store/engine/guards.ts";
+import { whileGranted } from "../../access/auth.ts";
 import {
   deleteMember,
   insertMember,
@@ -143,7 +142,7 @@ function collectionRoutes({ db, mailLink }: MemberDeps): Route[] {
       answers: { 201: MemberSchema },
       errors: ["conflict"],
       async handle({ principal, body, now, record }) {
-        const { accountId, keyId, grant } = principal;
+        const { accountId, keyId } = principal;
         const { role } = body;
         requireRole(principal, role, "invite");
         const member: Member = {
@@ -158,10 +157,8 @@ function collectionRoutes({ db, mailLink }: MemberDeps): Route[] {
           createdAt: now,
         };
         const answer = created(show(member));
-        // If a key is being revoked, it must not invite anyone at the same time.
-        const unrevoked = grant === null ? [] : [requireGuard("key_revoked", unrevokedGuard(grant))];
-        await db.write([...unrevoked, ...insertMember(member), ...record(answer)]).catch((error: unknown) => {
-          if (isBroken(error, "key_revoked")) throw invalidKey();
+        const made = [...insertMember(member), ...record(answer)];
+        await whileGranted(principal, (guard) => db.write([...guard, ...made])).catch((error: unknown) => {
           if (isBroken(error, "too_many_records"))
             throw new AppError("conflict", `An account has at most ${MAX_MEMBERS} members.`);
           if (error instanceof ConstraintError && error.unique?.startsWith("members.") === true)
@@ -229,7 +226,9 @@ function itemRoutes({ db }: MemberDeps): Route[] {
         const role = body.role ?? member.role;
         for (const one of [member.role, role]) requireRole(principal, one, "change");
         const changes = await changesOf(db, member, role, body);
-        const changed = await updateMember(db, principal.accountId, member.id, changes);
+        const changed = await whileGranted(principal, (guard) =>
+          updateMember(db, principal.accountId, member.id, changes, guard),
+        );
         if (changed !== null) return ok(show(changed));
         await theMember(db, principal, params.id);
         throw new AppError("conflict", LAST_OWNER, { code: "invalid_state" });
@@ -241,7 +240,7 @@ function itemRoutes({ db }: MemberDeps): Route[] {
       operationId: "deleteMember",
       summary: "Remove a member",
       description:
-        "Ends all sessions of the member at their next request. Keys that the member has made stay. Requires an account-wide key.",
+        "Ends all sessions of the member at their next request. Keys that the member has made stay. A person whom `OIDC_ALLOW` lets in without an invitation can come back as a new member: disable that member instead. Requires an account-wide key.",
       scope: "members:write",
       accountWide: true,
       answers: { 204: null },
@@ -249,7 +248,9 @@ function itemRoutes({ db }: MemberDeps): Route[] {
       async handle({ principal, params }) {
         const member = await theMember(db, principal, params.id);
         requireRole(principal, member.role, "remove");
-        if (await deleteMember(db, principal.accountId, member.id)) return noContent();
+        const { accountId } = principal;
+        if (await whileGranted(principal, (guard) => deleteMember(db, accountId, member.id, guard)))
+          return noContent();
         await theMember(db, principal, params.id);
         throw new AppError("conflict", LAST_OWNER, { code: "invalid_state" });
       },

@@ -129,6 +129,7 @@ function Actions({ member, onChanged }: Omit<DetailProps, "onClose">) {
           onClose={close}
         >
           <p>All sessions of this person end. API keys that the person has made stay.</p>
+          <p>A person who needs no invitation to sign in can come back. Disable such a person instead.</p>
         </ConfirmName>
       ) : null}
     </>
