@@ -5,7 +5,7 @@ import { MAX_SUBJECT_CHARS } from "../../src/core/messages/send-item.ts";
 import { HOUR_MS, SECOND_MS } from "../../src/core/time/units.ts";
 import { newId } from "../../src/core/ids.ts";
 import { UNBOUND } from "../../src/core/key-bounds.ts";
-import { checkBroadcast } from "../../src/flows/broadcasts/check.ts";
+import { checkBroadcast, MAX_SAMPLES } from "../../src/flows/broadcasts/check.ts";
 import { MAX_TEST_ADDRESSES } from "../../src/flows/broadcasts/test-sends.ts";
 import { BROADCAST_OUTCOMES, clickedLinks } from "../../src/store/audience/broadcast-messages.ts";
 import { countEngagement } from "../../src/store/events/engagement.ts";
@@ -443,6 +443,36 @@ describe("a check", () => {
       expect(
         (await call("PATCH", `/v1/senders/${senderId}`, { postalAddress }, api.acme.wide)).json,
       ).toMatchObject({ error: { param: "postalAddress" } });
+  });
+
+  test("contacts whose values do not fit are named by a check, and the others get the broadcast", async () => {
+    await made("/v1/contact-properties", { name: "note", type: "string", fallback: "you" });
+    const long = { properties: { note: "n".repeat(MAX_SUBJECT_CHARS) } };
+    const id = await letter({ subject: "Hi {{ contact.properties.note }}" });
+    const unfit = Array.from({ length: MAX_SAMPLES - 1 }, (_, at) => ({
+      email: `l${at}@example.com`,
+      ...long,
+    }));
+    await made("/v1/contacts/batch", { contacts: [...unfit, { email: "b@example.com" }] });
+    const { wouldAccept, findings } = await check(id);
+    const named = findings.filter(({ code }: { code: string }) => code === "rendering_failure");
+    expect([wouldAccept, named.length]).toEqual([true, MAX_SAMPLES - 1]);
+    expect(named[0].message).toContain("l0@example.com");
+    const tested = await call("POST", `/v1/broadcasts/${id}/test`, { to: ["me@one.test"] });
+    expect(tested.status).toBe(202);
+    await step(id, "send");
+    await turn();
+    expect(await emailsOf(id)).toEqual(["b@example.com"]);
+  });
+
+  test("a broadcast that fits none of its contacts is refused", async () => {
+    await made("/v1/contact-properties", { name: "note", type: "string", fallback: "you" });
+    await made("/v1/contacts", {
+      email: "a@example.com",
+      properties: { note: "n".repeat(MAX_SUBJECT_CHARS) },
+    });
+    const id = await letter({ subject: "Hi {{ contact.properties.note }}" });
+    expect(await check(id)).toMatchObject({ wouldAccept: false, error: { param: "subject" } });
   });
 
   test("a broadcast whose topic was deleted, or from a domain that is not verified, is refused", async () => {

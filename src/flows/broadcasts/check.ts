@@ -7,6 +7,8 @@ import type { Project } from "../../store/projects/projects.ts";
 import { nextContacts } from "../../store/audience/broadcast-contacts.ts";
 import { countMissing } from "../../store/audience/broadcast-missing.ts";
 import { getContact } from "../../store/projects/contacts.ts";
+import { RenderingFailure, refusalOf } from "../../core/templates/render.ts";
+import { type Finding, warning } from "../../mail/text/findings.ts";
 import { idCeiling } from "../../core/ids.ts";
 import { checkSending, type SendCheck } from "../accept/check.ts";
 import type { Sending } from "../accept/sending.ts";
@@ -40,8 +42,7 @@ export async function checkBroadcast(deps: Sending, acting: Acting, id: string):
 /** Checks a broadcast that has all of its parts, with the first contact that it goes to. */
 export async function checkReady(deps: Sending, acting: Acting, ready: Ready): Promise<BroadcastCheck> {
   const { project, by } = acting;
-  const contact = (await firstContact(deps, ready)) ?? nobody(ready.broadcast.from.email);
-  const item = await itemFor(deps, ready, contact);
+  const { item, unshown } = await sampleOf(deps, ready);
   const checked = await checkSending(deps, project, by, { item, scheduledAt: null });
   const { source, segment, variables, fallbacks } = ready;
   const { subject, html, text } = source;
@@ -57,7 +58,10 @@ export async function checkReady(deps: Sending, acting: Acting, ready: Ready): P
       (WAITS.has(checked.error?.details.code) ? null : checked.error) ??
       (await lackingLink(deps, ready)) ??
       lackingAddress(project, item),
-    findings: checked.findings.filter(({ code }) => code !== "suppressed_recipient"),
+    findings: [
+      ...unshown.map(leftOut),
+      ...checked.findings.filter(({ code }) => code !== "suppressed_recipient"),
+    ],
     contacts,
     missing: Object.entries(missing)
       .filter(([, count]) => count > 0)
@@ -65,11 +69,45 @@ export async function checkReady(deps: Sending, acting: Acting, ready: Ready): P
   };
 }
 
-/** Returns the first contact that a broadcast goes to; null if there is none. */
-async function firstContact({ db }: Sending, { broadcast, segment }: Ready): Promise<MergedContact | null> {
+/** Maximum number of contacts that are tried until one can be shown. */
+export const MAX_SAMPLES = 20;
+
+/** The message of the first contact whose values fit into it, and the contacts before it, whose values do not. */
+interface Sample {
+  contact: MergedContact | null;
+  item: ReadItem;
+  unshown: { email: string; failure: RenderingFailure }[];
+}
+
+/** Returns the message of the first contact; of nobody if there is none. @throws AppError 422 if it cannot be made for any */
+export async function sampleOf(deps: Sending, ready: Ready): Promise<Sample> {
+  const { broadcast, segment } = ready;
   const filter = segment?.condition ?? null;
   const range = { senderId: broadcast.senderId, filter, after: "", below: idCeiling("con") };
-  return (await nextContacts(db, range, 1)).contacts[0] ?? null;
+  const { contacts } = await nextContacts(deps.db, range, MAX_SAMPLES);
+  const unshown: Sample["unshown"] = [];
+  for (const contact of contacts) {
+    const item = await rendered(deps, ready, contact).catch(failureOf);
+    if (!(item instanceof RenderingFailure)) return { contact, item, unshown };
+    unshown.push({ email: contact.email, failure: item });
+  }
+  const [first] = unshown;
+  if (first !== undefined) throw refusalOf(first.failure);
+  const item = await itemFor(deps, ready, nobody(broadcast.from.email));
+  return { contact: null, item, unshown };
+}
+
+function failureOf(error: unknown): RenderingFailure {
+  if (error instanceof RenderingFailure) return error;
+  throw error;
+}
+
+function leftOut({ email, failure }: Sample["unshown"][number]): Finding {
+  return warning(
+    "rendering_failure",
+    `${email} would not get it: ${failure.message}`,
+    "Correct the values of the contact, or shorten them with the filter `truncate`.",
+  );
 }
 
 function nobody(email: string): MergedContact {
@@ -95,24 +133,27 @@ function lackingAddress({ postalAddress }: Project, { html, text }: ReadItem): A
     : invalid(part, "must show the postal address of the project: {{ postalAddress }}, or its text.");
 }
 
-/** Returns the message of one contact, rendered. */
-async function itemFor(
+/** Returns the message of one contact, rendered. @throws AppError 422 if its values do not fit */
+function itemFor(deps: Sending, ready: Ready, contact: MergedContact): Promise<ReadItem> {
+  return refusing(rendered(deps, ready, contact));
+}
+
+/** Returns the message of one contact. @throws RenderingFailure */
+async function rendered(
   { renderer }: Sending,
   { broadcast, source, variables, fallbacks }: Ready,
   contact: MergedContact,
 ): Promise<ReadItem> {
   const { senderId, from, replyTo, topicId } = broadcast;
   const data = mergeData(usedFields(variables), contact, fallbacks) ?? {};
-  const rendered = await refusing(
-    renderer.template(senderId, source, { ...data, unsubscribeUrl: LINK_VARIABLE }),
-  );
+  const made = await renderer.template(senderId, source, { ...data, unsubscribeUrl: LINK_VARIABLE });
   return {
     from,
     to: [{ email: contact.email }],
     replyTo,
-    subject: rendered.subject,
-    ...(rendered.html === null ? {} : { html: rendered.html }),
-    ...(rendered.text === null ? {} : { text: rendered.text }),
+    subject: made.subject,
+    ...(made.html === null ? {} : { html: made.html }),
+    ...(made.text === null ? {} : { text: made.text }),
     topicId,
     unsubscribeLink: true,
     stream: "bulk",
@@ -129,7 +170,7 @@ export async function shownContact(
   ready: Ready,
   contactId: string | null,
 ): Promise<MergedContact | null> {
-  if (contactId === null) return firstContact(deps, ready);
+  if (contactId === null) return (await sampleOf(deps, ready)).contact;
   const contact = await getContact(deps.db, ready.broadcast.senderId, contactId);
   if (contact === null) throw invalid("contactId", "must be the id of a contact of this project.");
   return contact;

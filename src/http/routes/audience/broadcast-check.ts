@@ -36,7 +36,8 @@ const TestBroadcast = Type.Object(
         Type.String({
           minLength: 1,
           maxLength: MAX_ID_CHARS,
-          description: "The contact whose values it shows. Default: the first of the segment.",
+          description:
+            "The contact whose values it shows. Default: the first of the segment whose values fit.",
           examples: ["con_01hzy8"],
         }),
       ),
@@ -60,7 +61,7 @@ export function broadcastCheckRoutes(deps: Parts): Route[] {
       costly: "content",
       summary: "Check a broadcast without sending it",
       description:
-        "Says whether it would be sent, how many contacts it goes to, what they lack, and what may keep it from its readers. The message is that of the first contact.",
+        "Says whether it would be sent, how many contacts it goes to, what they lack, and what may keep it from its readers. The message is that of the first contact whose values fit into it.",
       scope: "audience:read",
       answers: { 200: BroadcastCheckView },
       errors: ["not_found"],
