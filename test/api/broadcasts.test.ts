@@ -359,6 +359,53 @@ describe("a broadcast", () => {
   });
 });
 
+describe("a key", () => {
+  const keyWith = (scopes: string[]) =>
+    api.key({ accountId: api.acme.id, senderId, senderExternalId: `letters-${projects}`, scopes });
+
+  test("a key without the right to send writes broadcasts, and neither sends, tests nor resumes one", async () => {
+    await contacts(["a@example.com"]);
+    const writing = await keyWith(["audience:read", "audience:write"]);
+    const written = await call("POST", "/v1/broadcasts", { ...LETTER, topicId }, writing);
+    expect(written.status).toBe(201);
+    const { id } = written.json;
+    const tries = async (verb: string, body: object = {}) =>
+      (await call("POST", `/v1/broadcasts/${id}/${verb}`, body, writing)).json.error?.param;
+    expect([await tries("send"), await tries("test", { to: ["a@one.test"] })]).toEqual([
+      "emails:send",
+      "emails:send",
+    ]);
+    await step(id, "send");
+    expect(await tries("pause")).toBeUndefined();
+    expect(await tries("resume")).toBe("emails:send");
+    expect(await tries("cancel")).toBeUndefined();
+  });
+
+  test("once the key that sent it is revoked, a broadcast is paused, and another key resumes it", async () => {
+    await contacts(["a@example.com", "b@example.com"]);
+    const scheduled = await letter({ scheduledAt: new Date(api.clock.now() + HOUR_MS).toISOString() });
+    const running = await letter({ ratePerHour: 3600 });
+    const first = await keyWith(["audience:read", "audience:write", "emails:send"]);
+    for (const id of [scheduled, running]) await call("POST", `/v1/broadcasts/${id}/send`, {}, first);
+    await turn();
+    expect(await emailsOf(running)).toEqual(["a@example.com"]);
+    await api.db.write([
+      { sql: "UPDATE api_keys SET revoked_at = 1 WHERE sender_id = ? AND scopes <> '[]'", args: [senderId] },
+    ]);
+    api.clock.advance(HOUR_MS);
+    await turn();
+    for (const id of [scheduled, running])
+      expect(await read(id)).toMatchObject({ status: "paused", problem: { code: "key_revoked" } });
+    expect([await emailsOf(scheduled), await emailsOf(running)]).toEqual([[], ["a@example.com"]]);
+    for (const id of [scheduled, running]) await step(id, "resume");
+    await turn();
+    api.clock.advance(SECOND_MS);
+    await turn();
+    for (const id of [scheduled, running])
+      expect(await emailsOf(id)).toEqual(["a@example.com", "b@example.com"]);
+  });
+});
+
 describe("a check", () => {
   const check = async (id: string) => (await call("POST", `/v1/broadcasts/${id}/check`)).json;
 

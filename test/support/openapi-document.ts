@@ -45,6 +45,8 @@ export interface Operation {
   key: string;
   level: "open" | "account" | "project";
   scope: string | null;
+  /** Those that it needs next to `scope`. */
+  otherScopes: string[];
   pathParams: PathParam[];
   query: QueryValue[];
   body: Schema | null;
@@ -133,6 +135,7 @@ function operationOf(document: Document, method: string, path: string, raw: RawO
     key: `${method} ${path.replace(/\{\w+\}/g, "{}")}`,
     level: (raw.security ?? []).length === 0 ? "open" : asksProject ? "project" : "account",
     scope: scopes[0] ?? null,
+    otherScopes: scopes.slice(1),
     pathParams: [...path.matchAll(/\/\{(\w+)\}/g)].map((match) => ({
       name: match[1] ?? "",
       collection: path.slice(0, match.index).replace(/\{\w+\}/g, "{}"),

@@ -35,11 +35,6 @@ const isAccount = ({ level }: Operation) => level === "account";
 
 const naming = (tenant: Tenant) => ({ [PROJECT_HEADER]: tenant.senderId });
 
-/** Forwarding sends what it reads, so it needs both scopes. */
-function alsoNeeded({ key }: Operation): string[] {
-  return key === "POST /v1/emails/{}/forward" ? ["emails:read"] : [];
-}
-
 /** Keys with scopes, one for each set, made once. */
 const narrowed = new WeakMap<World, Map<string, Promise<string>>>();
 
@@ -95,14 +90,14 @@ export const CREDENTIALS: readonly Credential[] = [
     },
   },
   {
-    name: "a key with only that scope, and the right to read what it forwards",
+    name: "a key with only the scopes that the operation names",
     refusal: never,
     // Every role has more scopes.
     tooFew: ({ method, scope }) => (scope === "members:write" && method !== "GET" ? 403 : null),
     wide: isAccount,
     async present(world, operation) {
       const scopes =
-        operation.scope === null ? OTHER_SCOPE_OF_NONE : [operation.scope, ...alsoNeeded(operation)];
+        operation.scope === null ? OTHER_SCOPE_OF_NONE : [operation.scope, ...operation.otherScopes];
       return { key: await narrowedKey(world, operation, scopes) };
     },
   },

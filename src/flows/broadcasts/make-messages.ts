@@ -30,6 +30,7 @@ import type { SendContent } from "../accept/content.ts";
 import type { Sending } from "../accept/sending.ts";
 import { type VolumeOfDay, volumeOfDay } from "../accept/volume.ts";
 import { checkedFilter } from "../audience/segments.ts";
+import { pauseIfRevoked } from "./send.ts";
 
 /*
  * The chore that makes the messages of broadcasts. A team that writes to its contacts would miss it. Simpler is one send for each
@@ -83,6 +84,7 @@ async function takeStep(deps: Sending, broadcast: Broadcast): Promise<boolean> {
   const now = clock.now();
   const project = await findShownProject(db, broadcast.senderId);
   if (project === null) return postpone(deps, broadcast, now + HOUR_MS);
+  if (broadcast.lastContactId !== END && (await pauseIfRevoked(db, broadcast, now))) return true;
   if (broadcast.status === "scheduled") {
     await db.write(changeBroadcast(broadcast, { status: "sending", startedAt: now, updatedAt: now }));
     return false;

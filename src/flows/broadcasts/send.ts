@@ -10,6 +10,8 @@ import {
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { retryOnConflict } from "../../store/engine/retry-on-conflict.ts";
+import { KEY_REVOKED } from "../../store/messages/approvals.ts";
+import { findKeyById } from "../../store/projects/keys.ts";
 import { HELD_FOR, HOLD_MS } from "../../store/messages/held-recipients.ts";
 import type { SendingKey } from "../accept/accept.ts";
 import type { Sending } from "../accept/sending.ts";
@@ -89,39 +91,45 @@ const STEPS = {
     refusal: "Only a broadcast that is scheduled, being sent or paused can be canceled.",
   },
 } as const;
+type Step = keyof typeof STEPS;
 
 /**
  * Pauses, resumes or cancels a broadcast. Messages that wait are held while it is paused, and `rejected` with the reason `canceled` at
  * their turn once it is canceled. Those that a worker has in progress still leave.
- * @throws AppError 404; 409 `invalid_state` if its status does not allow it
+ * @throws AppError 404; 409 `invalid_state` if its status does not allow it; 403 if a bounded key resumes it
  */
 export async function stepBroadcast(
   { db }: { db: Db },
-  named: { senderId: string; id: string },
-  step: keyof typeof STEPS,
-  now: number,
+  acting: Acting,
+  { id, step }: { id: string; step: Step },
   record: Record,
 ): Promise<WholeBroadcast> {
-  const once = () => stepOnce(db, named, step, now, record);
+  if (step === "resume") refuseBounded(acting.by);
+  const once = () => stepOnce(db, acting, { id, step }, record);
   const stepped = await retryOnConflict(once, (error) => isBroken(error, "changed_since_read"));
   if (stepped === null) throw invalidState("The broadcast keeps changing. Read it again.");
   return stepped;
 }
 
+/** Another key may resume it after the first was revoked, and then answers for the messages that follow. */
+function resumed({ startedAt }: Broadcast, { by, now }: Acting): Partial<Broadcast> {
+  return { nextAt: now, startedAt: startedAt ?? now, keyId: by.keyId, problem: null };
+}
+
 async function stepOnce(
   db: Db,
-  { senderId, id }: { senderId: string; id: string },
-  step: keyof typeof STEPS,
-  now: number,
+  acting: Acting,
+  { id, step }: { id: string; step: Step },
   record: Record,
 ): Promise<WholeBroadcast> {
-  const { broadcast, body } = await existingBroadcast(db, senderId, id);
+  const { project, now } = acting;
+  const { broadcast, body } = await existingBroadcast(db, project.id, id);
   const { from, to, refusal } = STEPS[step];
   if (!(from as readonly string[]).includes(broadcast.status)) throw invalidState(refusal);
   const changes: Partial<Broadcast> = {
     status: to,
     ...(step === "cancel" ? { endedAt: now } : {}),
-    ...(step === "resume" ? { nextAt: now, problem: null } : {}),
+    ...(step === "resume" ? resumed(broadcast, acting) : {}),
     updatedAt: timeOfChange(broadcast, now),
   };
   const changed = { broadcast: { ...broadcast, ...changes }, body };
@@ -131,4 +139,19 @@ async function stepOnce(
       : releaseHeld(broadcast, HELD_FOR.paused, now);
   await db.write([...changeBroadcast(broadcast, changes), waiting, ...record(changed)]);
   return changed;
+}
+
+/**
+ * Pauses a broadcast if the key that answers for its messages was revoked, also while they are made: it must reach nobody else.
+ * Returns whether it was.
+ */
+export async function pauseIfRevoked(db: Db, broadcast: Broadcast, now: number): Promise<boolean> {
+  const { keyId } = broadcast;
+  const found = keyId === null ? null : await findKeyById(db, keyId);
+  if (found === null || found.key.revokedAt === null) return false;
+  const message = "The key that sent it was revoked. If you resume it, your key sends the rest.";
+  const problem = { code: KEY_REVOKED, message };
+  const updatedAt = timeOfChange(broadcast, now);
+  await db.write(changeBroadcast(broadcast, { status: "paused", problem, updatedAt }));
+  return true;
 }

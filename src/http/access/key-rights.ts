@@ -10,8 +10,9 @@ type KeyRights = Pick<Principal, "scopes" | "senderId"> & KeyBounds;
  * Throws 403 if the key may not use the route. Account, projects and routes decide how all mail leaves, so a key with
  * bounds could get around them there. Such a key, which an agent may have, deletes no data either.
  */
-export function requireRights({ scope, accountWide, method }: Route, key: KeyRights): void {
+export function requireRights({ scope, alsoScope, accountWide, method }: Route, key: KeyRights): void {
   if (scope !== null) requireScope(key.scopes, scope);
+  if (alsoScope !== undefined) requireScope(key.scopes, alsoScope);
   if (accountWide === true && key.senderId !== null)
     throw new AppError(
       "permission_error",

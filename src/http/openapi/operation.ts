@@ -121,7 +121,10 @@ export function operationOf(route: Route): Record<string, unknown> {
         }),
     ...(route.uploads === undefined ? {} : { requestBody: { required: true, content: fileContent(route) } }),
     responses: responsesOf(route),
-    security: route.level === "open" ? [] : [{ apiKey: route.scope === null ? [] : [route.scope] }],
+    security:
+      route.level === "open"
+        ? []
+        : [{ apiKey: [route.scope, route.alsoScope].filter((scope) => scope != null) }],
   };
 }
 

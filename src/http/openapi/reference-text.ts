@@ -57,8 +57,8 @@ export function referenceText(reference: Reference): string {
 }
 
 function scopeText({ security }: ShownOperation): string {
-  const [scope] = security.flatMap(({ apiKey = [] }) => apiKey);
-  return scope === undefined ? "" : ` A key with scopes needs \`${scope}\`.`;
+  const scopes = security.flatMap(({ apiKey = [] }) => apiKey).map((scope) => `\`${scope}\``);
+  return scopes.length === 0 ? "" : ` A key with scopes needs ${scopes.join(" and ")}.`;
 }
 
 function parametersText(reference: Reference, { parameters }: ShownOperation): string[] {

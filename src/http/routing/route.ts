@@ -165,6 +165,8 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
    * a key is refused.
    */
   inboxes?: "inbox" | "thread" | "message" | "handler";
+  /** A second scope that a key needs, because the route also does what that scope is for. */
+  alsoScope?: Scope;
   /** Only account-wide keys may use the route. A project's key is refused before anything in the request is checked. */
   accountWide?: boolean;
 }

@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { invalid, validationError } from "../../../core/errors.ts";
 import { check } from "../../../core/validation.ts";
 import type { Answer } from "../../routing/answer.ts";
+import { requireRights } from "../../access/key-rights.ts";
 import { bodyOf } from "../../pipeline/pipeline.ts";
 import type { Place } from "../../../store/engine/place.ts";
 import type { CheckedRequest, Method, Route } from "../../routing/route.ts";
@@ -59,6 +60,8 @@ export async function callOperation(
   { params = {}, query = {}, body }: OperationRequest,
 ): Promise<Answer> {
   const route = operationIn(operations, id);
+  const { principal } = context;
+  if (principal !== null) requireRights(route, { ...principal, ...principal.bounds });
   const issues = route.query === undefined ? [] : check(route.query, query);
   if (issues.length > 0) throw validationError(issues);
   const checked = body === undefined ? undefined : bodyOf(route, body, context.now);
@@ -67,10 +70,12 @@ export async function callOperation(
 
 /** Returns the fields of a route that decide who may call it and what its requests may store. */
 export function rightsOf(operations: Operations, id: string) {
-  const { level, scope, stores, evenFull, secretAnswer, bodyLimit, costly } = operationIn(operations, id);
+  const { level, scope, alsoScope, ...rest } = operationIn(operations, id);
+  const { stores, evenFull, secretAnswer, bodyLimit, costly } = rest;
   return {
     level,
     scope,
+    ...(alsoScope === undefined ? {} : { alsoScope }),
     ...(stores === undefined ? {} : { stores }),
     ...(evenFull === undefined ? {} : { evenFull }),
     ...(secretAnswer === undefined ? {} : { secretAnswer }),

@@ -82,6 +82,7 @@ export function broadcastCheckRoutes(deps: Parts): Route[] {
       description:
         "Sends it to some addresses, with the values of a contact and `[Test]` in front of the subject. Its link to unsubscribe does nothing.",
       scope: "audience:write",
+      alsoScope: "emails:send",
       examples: { body: { to: ["ana@mail.example.com"] } },
       body: TestBroadcast,
       answers: { 202: TestAnswer },

@@ -220,6 +220,7 @@ function sendRoute(deps: Parts): Route {
     description:
       "Sends it now, or at `scheduledAt`. Its content and the filter of its segment are copied, so later changes of template and segment have no effect. Messages are made in small steps, so a contact that leaves in the meantime gets none. They leave after all transactional mail. 422 if its content does not show `{{ unsubscribeUrl }}` and the postal address that the project has, or shows values that contacts lack.",
     scope: "audience:write",
+    alsoScope: "emails:send",
     costly: "content",
     body: Type.Object(
       {
@@ -248,7 +249,8 @@ const STEPS = {
   },
   resume: {
     summary: "Resume a paused broadcast",
-    description: "It goes on where it was paused.",
+    description:
+      "It continues where it was paused. The key of this request answers for its messages from then on, so it needs `emails:send`.",
   },
   cancel: {
     summary: "Cancel a broadcast",
@@ -267,14 +269,14 @@ function stepRoutes(deps: Parts): Route[] {
       evenFull: true,
       ...STEPS[step],
       scope: "audience:write",
+      ...(step === "resume" ? { alsoScope: "emails:send" as const } : {}),
       answers: { 200: BroadcastView },
       errors: ["not_found", "conflict"],
-      async handle({ senderId, params: { id }, now, record }) {
+      async handle({ senderId, project, principal, params: { id }, now, record }) {
+        const acting = { project, by: principal, now };
         const figures = (await figuresOfBroadcasts(deps.db, senderId, [id])).get(id);
         const answer = (stepped: WholeBroadcast) => ok(showBroadcast(stepped, figures));
-        return answer(
-          await stepBroadcast(deps, { senderId, id }, step, now, (stepped) => record(answer(stepped))),
-        );
+        return answer(await stepBroadcast(deps, acting, { id, step }, (stepped) => record(answer(stepped))));
       },
     }),
   );

@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { requireScope } from "../../../core/scopes.ts";
 import { SendItem, UndoSeconds } from "../../../core/messages/send-item.ts";
 import { checkedSend } from "../../../core/messages/send-rules.ts";
 import { composeForward } from "../../../flows/threads/forward.ts";
@@ -36,9 +35,10 @@ export function emailForwardRoute(deps: Parts): Route {
     stores: { limitedBy: "handler" },
     costly: "content",
     scope: "emails:send",
+    alsoScope: "emails:read",
     summary: "Forward a message",
     description:
-      "Sends a received or sent message on as a new one, from its inbox, and in its thread. `text` and `html` come first. The key also needs `emails:read`. Counts in quotas as any send.",
+      "Sends a received or sent message on as a new one, from its inbox, and in its thread. `text` and `html` come first. Counts in quotas as any send.",
     examples: {
       body: { to: "ben@example.com", text: "Can you answer this?" },
       answer: { id: exampleId("msg"), status: "queued" },
@@ -48,8 +48,7 @@ export function emailForwardRoute(deps: Parts): Route {
     answers: { 202: AcceptedMessage },
     errors: ["not_found", "conflict"],
     async handle(context) {
-      const { senderId, body, now, params, principal } = context;
-      requireScope(principal.scopes, "emails:read");
+      const { senderId, body, now, params } = context;
       const request = { ...body, as: body.as ?? ("inline" as const) };
       const compose = async () => {
         const { item, place } = await composeForward(deps, senderId, params.id, request);

@@ -5,6 +5,7 @@ import type { RecordProps } from "../../components/records/page.tsx";
 import { Confirm } from "../../controls/dialog.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { useTask } from "../../controls/task.ts";
+import { can } from "../../state/session.ts";
 
 type Step = "pause" | "resume" | "cancel";
 
@@ -20,7 +21,8 @@ export function Actions({ record: { id, name, status }, onChanged }: RecordProps
     close();
   };
   const isOpen = status === "scheduled" || status === "sending" || status === "paused";
-  const step = status === "paused" ? "resume" : status === "sending" ? "pause" : null;
+  const resumes = status === "paused" && can("emails:send");
+  const step = resumes ? "resume" : status === "sending" ? "pause" : null;
   return (
     <>
       <Problem error={asks.value ? null : task.error.value} />

@@ -36,6 +36,7 @@ export function DraftPage({ broadcast, onChanged }: DraftProps) {
   const tab = useSignal("preview");
   useUnsaved(`broadcast ${id}`, changed, values);
   const mayWrite = can("audience:write");
+  const maySend = mayWrite && can("emails:send");
   const save = async () => {
     const next = await patch<Broadcast>(path, bodyOf(values));
     draft.value = valuesOf(next);
@@ -62,9 +63,11 @@ export function DraftPage({ broadcast, onChanged }: DraftProps) {
           {mayWrite ? (
             <>
               <Delete broadcast={broadcast} path={path} />
-              <button type="button" class="button primary" disabled={task.busy.value} onClick={send}>
-                Send…
-              </button>
+              {maySend ? (
+                <button type="button" class="button primary" disabled={task.busy.value} onClick={send}>
+                  Send…
+                </button>
+              ) : null}
             </>
           ) : null}
         </>
@@ -78,7 +81,7 @@ export function DraftPage({ broadcast, onChanged }: DraftProps) {
               <span class="quiet" role="status">
                 {changed ? "Not saved yet." : "Saved."}
               </span>
-              <TestSend onTest={sendTest} task={task} />
+              {maySend ? <TestSend onTest={sendTest} task={task} /> : null}
               <button type="submit" class="button" disabled={task.busy.value || !changed}>
                 Save draft
               </button>
