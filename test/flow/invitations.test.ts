@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { MAX_CALENDAR_CHARS } from "../../src/core/messages/calendar.ts";
 import { MAX_ATTENDEES } from "../../src/core/messages/invitation.ts";
+import { MAX_FAULTY_LINES } from "../../src/mail/reading/invitation.ts";
 import { deliveredRecord } from "../support/mail-in.ts";
 import { startService, type TestService, receivingInboxes } from "../support/service.ts";
 
@@ -124,6 +125,63 @@ describe("a received invitation", () => {
         { email: "cat@home.example", answer: "accepted" },
       ],
     });
+  });
+
+  const written = { summary: "Lunch, or tea", organizer: "ben@home.example", start: "2026-12-01T12:00:00" };
+  const cafe = ics("REQUEST").replace("LOCATION:Room 4", "LOCATION:Caf\u00e9");
+  const FORMS: readonly [name: string, calendar: string, read: Record<string, unknown>][] = [
+    [
+      "a faulty line",
+      ics("REQUEST", ["X-RADIUS=4", "ATTENDEE;RSVP:mailto:x@home.example", ...EVENT]),
+      written,
+    ],
+    [
+      "a rule of recurrence that cannot be read",
+      ics("REQUEST", ["RRULE:FREQ=WEEKLY;BYDAY= TU", ...EVENT]),
+      { ...written, recurring: true },
+    ],
+    ["lines of a mailing list after it", `${ics("REQUEST")}\r\n____\r\nlist mailing list`, written],
+    [
+      "a date that is not marked as one",
+      ics("REQUEST", ["DTSTART:20261201", ...EVENT.filter((line) => !line.startsWith("DTSTART"))]),
+      { ...written, start: "2026-12-01", timeZone: null },
+    ],
+    ["a byte order mark", `\ufeff${cafe}`, { ...written, location: "Caf\u00e9" }],
+  ];
+  test.each(FORMS)("with %s is read", async (_, calendar, read) => {
+    const { threadId, invitation } = await arrived(calendar);
+    expect(invitation).toMatchObject(read);
+    expect((await answer(threadId, { invitation: "accepted" })).status).toBe(202);
+  });
+
+  test("in windows-1252 or UTF-16 is read, whatever its charset is called", async () => {
+    const utf16 = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(cafe, "utf16le")]);
+    for (const octets of [Buffer.from(cafe, "latin1"), utf16]) {
+      const encoded = octets.toString("base64").replace(/.{76}/g, "$&\r\n");
+      const body = `--b\r\nContent-Type: text/calendar; method=REQUEST\r\nContent-Transfer-Encoding: base64\r\n\r\n${encoded}\r\n--b--`;
+      const { invitation } = await deliveredRecord(service, { ...letter(""), body });
+      expect(invitation).toMatchObject({ ...written, location: "Caf\u00e9" });
+    }
+  });
+
+  test.each(["application/ics", 'application/octet-stream; name="Invite.ICS"', "text/x-vcalendar"])(
+    "is read from a file of the type %s if it has none of its own",
+    async (type) => {
+      const other = `--b\r\nContent-Type: ${type}\r\n\r\n${ics("CANCEL")}\r\n`;
+      const file = { ...letter(""), body: `--b\r\n\r\nLunch?\r\n${other}--b--` };
+      expect((await deliveredRecord(service, file)).invitation).toMatchObject({ method: "CANCEL" });
+      const both = {
+        ...letter(""),
+        body: letter(ics("REQUEST")).body.replace("--b\r\n\r\nL", `${other}--b\r\n\r\nL`),
+      };
+      expect((await deliveredRecord(service, both)).invitation).toMatchObject({ method: "REQUEST" });
+    },
+  );
+
+  test(`is read with ${MAX_FAULTY_LINES} faulty lines and not with one more`, async () => {
+    const faulty = Array.from({ length: MAX_FAULTY_LINES }, () => "X");
+    expect((await arrived(ics("REQUEST", [...faulty, ...EVENT]))).invitation).toMatchObject(written);
+    expect((await arrived(ics("REQUEST", ["X", ...faulty, ...EVENT]))).invitation).toBeNull();
   });
 
   test("is answered to its organizer under the address that was invited, and can be read as an answer", async () => {

@@ -37,7 +37,7 @@ export function calendarIssues({ method, content = "" }: Partial<Calendar>): Iss
   const code = "invalid_attachment";
   if (/[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/.test(content))
     return [{ param, code, message: "must not contain control characters." }];
-  const lines = linesOf(content);
+  const lines = calendarLines(content);
   const isWhole = isLine(lines[0], "BEGIN:VCALENDAR") && isLine(lines.at(-1), "END:VCALENDAR");
   if (!isWhole)
     return [{ param, code, message: "must begin with BEGIN:VCALENDAR and end with END:VCALENDAR." }];
@@ -57,31 +57,102 @@ export interface CalendarFault {
 
 const ENTRIES: ReadonlySet<string> = new Set(["VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY"]);
 
-/**
- * Returns what keeps calendar programs from showing an invitation that can be sent.
- * @param from address of the message's From
- */
-export function calendarFaults({ method, content }: Calendar, from: string): CalendarFault[] {
-  const properties = propertiesOf(linesOf(content)).filter(({ within }) => ENTRIES.has(within));
-  const missing = (["UID", "DTSTAMP"] as const)
+/** Properties that every calendar object and every entry must have (RFC 5545 §3.6, RFC 5546 §3.2). */
+const REQUIRED: Readonly<Record<"calendar" | "entry", readonly string[]>> = {
+  calendar: ["VERSION", "PRODID"],
+  entry: ["UID", "DTSTAMP"],
+};
+
+/** Whom a message goes to, and the address of its From. */
+export interface Envelope {
+  from: string;
+  to: readonly string[];
+}
+
+/** Returns what keeps calendar programs from showing an invitation that can be sent. */
+export function calendarFaults({ method, content }: Calendar, envelope: Envelope): CalendarFault[] {
+  const properties = propertiesOf(calendarLines(content));
+  const entry = properties.filter(({ within }) => ENTRIES.has(within));
+  const begins = method === "REQUEST" && entry.some(({ within }) => within === "VEVENT") ? ["DTSTART"] : [];
+  return [
+    ...missingIn(
+      "calendar",
+      properties.filter(({ within }) => within === "VCALENDAR"),
+      REQUIRED.calendar,
+    ),
+    ...missingIn("entry", entry, [...REQUIRED.entry, ...begins]),
+    ...zoneFaults(properties),
+    ...peopleFaults(method, entry, envelope),
+  ];
+}
+
+function missingIn(
+  where: string,
+  properties: readonly Property[],
+  required: readonly string[],
+): CalendarFault[] {
+  return required
     .filter((wanted) => !properties.some(({ name }) => name === wanted))
     .map((name) => ({
       code: `calendar_${name.toLowerCase()}`,
-      message: `The calendar entry has no ${name}, so programs ignore it or cannot change it later.`,
-      fix: `Add the line ${name} to the entry (RFC 5546).`,
+      message: `The ${where === "entry" ? "calendar entry" : where} has no ${name}, so programs ignore it or cannot change it later.`,
+      fix: `Add the line ${name} to the ${where} (RFC 5545).`,
     }));
+}
+
+/** A zone whose name begins with a slash is known to all programs (RFC 5545 §3.2.19). */
+function zoneFaults(properties: readonly Property[]): CalendarFault[] {
+  const defined = new Set(
+    properties.flatMap(({ within, line }) =>
+      within === "VTIMEZONE" ? [/^tzid[^:]*:(.*)/i.exec(line)?.[1]] : [],
+    ),
+  );
+  const used = properties.flatMap(({ line }) => /^[^:]*;tzid="?([^;:"]+)/i.exec(line)?.[1] ?? []);
+  return [...new Set(used)]
+    .filter((zone) => !zone.startsWith("/") && !defined.has(zone))
+    .slice(0, 1)
+    .map((zone) => ({
+      code: "calendar_timezone",
+      message: `The time zone ${zone} is not defined. Outlook then refuses the invitation or shows another time.`,
+      fix: `Add the VTIMEZONE of ${zone}, or give times in UTC.`,
+    }));
+}
+
+function peopleFaults(
+  method: Calendar["method"],
+  entry: readonly Property[],
+  { from, to }: Envelope,
+): CalendarFault[] {
   const role = method === "REPLY" ? "ATTENDEE" : "ORGANIZER";
-  const people = properties.filter(({ name }) => name === role);
-  const addresses = people.map(({ line }) => /mailto:([^\s"]+)$/i.exec(line)?.[1]?.toLowerCase());
-  if ((method === "PUBLISH" && people.length === 0) || addresses.includes(from.toLowerCase())) return missing;
+  const [people, invited] = [addressesOf(entry, role), addressesOf(entry, "ATTENDEE")];
+  const isSender = people.includes(from.toLowerCase()) || (method === "PUBLISH" && people.length === 0);
+  const asks = method !== "REQUEST" || to.some((address) => invited.includes(address.toLowerCase()));
   return [
-    ...missing,
-    {
-      code: `calendar_${role.toLowerCase()}`,
-      message: `The calendar entry's ${role} is not ${from}, the sender. Gmail and Outlook then show no buttons.`,
-      fix: `Add ${role}:mailto:${from}, or send from the address that the entry names.`,
-    },
+    ...(isSender
+      ? []
+      : [
+          {
+            code: `calendar_${role.toLowerCase()}`,
+            message: `The calendar entry's ${role} is not ${from}, the sender. Gmail and Outlook then show no buttons.`,
+            fix: `Add ${role}:mailto:${from}, or send from the address that the entry names.`,
+          },
+        ]),
+    ...(asks
+      ? []
+      : [
+          {
+            code: "calendar_invited",
+            message: "The calendar entry has no ATTENDEE that is a recipient. Programs then show no buttons.",
+            fix: "Add ATTENDEE;RSVP=TRUE:mailto: with the address of each person who is invited.",
+          },
+        ]),
   ];
+}
+
+function addressesOf(entry: readonly Property[], role: string): (string | undefined)[] {
+  return entry
+    .filter(({ name }) => name === role)
+    .map(({ line }) => /mailto:([^\s"]+)$/i.exec(line)?.[1]?.toLowerCase());
 }
 
 interface Property {
@@ -107,7 +178,7 @@ function propertiesOf(lines: readonly string[]): Property[] {
 }
 
 /** Returns the lines of a calendar object, unfolded and without empty ones. */
-function linesOf(content: string): string[] {
+export function calendarLines(content: string): string[] {
   const unfolded = content.replace(/\r\n?/g, "\n").replace(/\n[ \t]/g, "");
   return unfolded.split("\n").flatMap((line) => (line.trim() === "" ? [] : line.trimEnd()));
 }
@@ -118,7 +189,7 @@ function isLine(line: string | undefined, expected: string): boolean {
 
 /** Returns the octets of a calendar object as they leave: folded lines, each with CRLF. */
 export function calendarBytes(content: string): Buffer {
-  return Buffer.from(linesOf(content).map(folded).join(""));
+  return Buffer.from(calendarLines(content).map(folded).join(""));
 }
 
 /** Returns a line with its line end, folded between characters (RFC 5545 §3.1). */

@@ -63,9 +63,7 @@ export async function checkSending(
     findings: [
       ...(await suppressedFindings(deps, project, send)),
       ...recipientFindings(item),
-      ...(item.calendar === undefined ? [] : calendarFaults(item.calendar, item.from.email)).map(
-        ({ code, message, fix }) => warning(code, message, fix),
-      ),
+      ...calendarFindings(item),
       ...ofTemplate,
       ...findingsIn({
         subject,
@@ -81,6 +79,13 @@ export async function checkSending(
       ),
     ],
   };
+}
+
+function calendarFindings(item: CheckedSend["item"]): Finding[] {
+  if (item.calendar === undefined) return [];
+  const to = addresseesOf(item).map(({ email }) => email);
+  const faults = calendarFaults(item.calendar, { from: item.from.email, to });
+  return faults.map(({ code, message, fix }) => warning(code, message, fix));
 }
 
 /** Returns why the send would be refused, by the rules of a send; null if it would not. */

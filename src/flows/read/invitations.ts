@@ -45,10 +45,12 @@ export async function readCalendar(
   return read;
 }
 
-function calendarFile({ message: { direction }, attachments }: Received): Attachment | undefined {
-  return direction === "inbound" ? attachments.find(isCalendar) : undefined;
-}
+/** Types that programs give to an invitation, the usual one first. Some give none, but the name of the file. */
+const TYPES = ["text/calendar", "application/ics", "text/x-vcalendar"];
 
-function isCalendar({ contentType, size }: Attachment): boolean {
-  return contentType === "text/calendar" && size <= MAX_CALENDAR_CHARS;
+function calendarFile({ message: { direction }, attachments }: Received): Attachment | undefined {
+  if (direction !== "inbound") return undefined;
+  const files = attachments.filter(({ size }) => size <= MAX_CALENDAR_CHARS);
+  const typed = TYPES.flatMap((type) => files.find(({ contentType }) => contentType === type) ?? []);
+  return typed[0] ?? files.find(({ filename }) => /\.ics$/i.test(filename));
 }

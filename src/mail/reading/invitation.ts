@@ -1,10 +1,15 @@
 import ICAL from "ical.js";
 import { normalizeAddress } from "../../core/addresses.ts";
+import { calendarLines } from "../../core/messages/calendar.ts";
 import { type Invitation, type InvitationAnswer, MAX_ATTENDEES } from "../../core/messages/invitation.ts";
+import { decoderFor } from "../decoding/charsets.ts";
 import { storedLine } from "../text/stored-text.ts";
 
 /** Maximum characters that are shown of a title, a place or an id. */
 const MAX_SHOWN_CHARS = 1000;
+
+/** Maximum number of faulty lines of an object that are left out. With more of them, nothing is read. */
+export const MAX_FAULTY_LINES = 100;
 
 /** A property of jCal: name, parameters, type and values (RFC 7265 §3.4). */
 type Property = [name: string, parameters: Record<string, unknown>, type: string, ...values: unknown[]];
@@ -66,8 +71,13 @@ export function answerInvitation(bytes: Uint8Array, { answer, attendee, at }: An
 }
 
 function calendarIn(bytes: Uint8Array): Component | null {
+  const text = decoderFor(new TextDecoder(), bytes).decode(bytes);
+  return calendarOf(text) ?? calendarOf(readableLines(text));
+}
+
+function calendarOf(text: string): Component | null {
   try {
-    const parsed: Component | Component[] = ICAL.parse(new TextDecoder().decode(bytes));
+    const parsed: Component | Component[] = ICAL.parse(text);
     const [calendar] = typeof parsed[0] === "string" ? [parsed as Component] : (parsed as Component[]);
     return calendar?.[0] === "vcalendar" ? calendar : null;
   } catch {
@@ -75,10 +85,50 @@ function calendarIn(bytes: Uint8Array): Component | null {
   }
 }
 
+/** Leaves out lines that are faulty, or outside of the calendar, such as a mailing list's footer. Its event can then be read. */
+function readableLines(text: string): string {
+  const lines: string[] = [];
+  let open = 0;
+  let faulty = 0;
+  for (const line of calendarLines(text)) {
+    if (/^begin:/i.test(line)) open += 1;
+    else if (open === 0) continue;
+    else if (/^end:/i.test(line)) open -= 1;
+    else if (!isReadable(line)) {
+      faulty += 1;
+      if (faulty > MAX_FAULTY_LINES) return "";
+      // A rule of recurrence stays as text, because the event recurs.
+      if (/^rrule:/i.test(line)) lines.push(line.replace(":", ";VALUE=TEXT:"));
+      continue;
+    }
+    lines.push(line);
+  }
+  return lines.join("\r\n");
+}
+
+function isReadable(line: string): boolean {
+  try {
+    ICAL.parse.property(line);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Returns the whole series if the object also changes single events of it. */
 function eventOf([, , components]: Component): Component | null {
   const events = components.filter(([name]) => name === "vevent");
-  return events.find((event) => property(event, "recurrence-id") === undefined) ?? events[0] ?? null;
+  const event = events.find((each) => property(each, "recurrence-id") === undefined) ?? events[0];
+  if (event === undefined) return null;
+  const [name, properties, inner] = event;
+  return [name, properties.map(dated), inner];
+}
+
+/** Returns a date that lacks VALUE=DATE, as some programs write it, with its type. */
+function dated(given: Property): Property {
+  const [name, parameters, , value] = given;
+  const date = typeof value === "string" ? /^(\d{4}-\d\d-\d\d)T::$/.exec(value)?.[1] : undefined;
+  return date === undefined ? given : [name, parameters, "date", date];
 }
 
 function property([, properties]: Component, wanted: string): Property | undefined {

@@ -14,12 +14,15 @@ const event = (lines: readonly string[], method = "REQUEST"): string =>
   [
     "BEGIN:VCALENDAR",
     "VERSION:2.0",
+    "PRODID:-//Shop//Shop//EN",
     `METHOD:${method}`,
     "BEGIN:VEVENT",
     ...lines,
     "END:VEVENT",
     "END:VCALENDAR",
   ].join("\n");
+const TO = { from: FROM, to: ["cat@home.example", "Ben@home.example"] };
+const START = ["DTSTART:20260201T120000Z", "ATTENDEE;RSVP=TRUE:mailto:ben@home.example"];
 const WHOLE = ["UID:1@shop.example", "DTSTAMP:20260101T000000Z", `ORGANIZER;CN="Ana: x":mailto:${FROM}`];
 
 describe("a calendar object", () => {
@@ -49,37 +52,69 @@ describe("a calendar object", () => {
       expect(calendarIssues({ method: "REQUEST", content: event(WHOLE).replaceAll("\n", end) })).toEqual([]);
   });
 
+  const zoned = (zone: string) => [
+    "DTSTART;TZID=Europe/Berlin:20260201T120000",
+    START[1] ?? "",
+    ...WHOLE,
+    zone,
+  ];
   const FAULTS: readonly [name: string, lines: readonly string[], codes: readonly string[]][] = [
-    ["nothing amiss", WHOLE, []],
+    ["nothing amiss", [...WHOLE, ...START], []],
     [
       "another organizer",
-      [...WHOLE.slice(0, 2), "ORGANIZER:mailto:ben@shop.example"],
+      [...WHOLE.slice(0, 2), "ORGANIZER:mailto:ben@shop.example", ...START],
       ["calendar_organizer"],
     ],
     [
       "an organizer that only begins alike",
-      [...WHOLE.slice(0, 2), `ORGANIZER:mailto:${FROM}.evil`],
+      [...WHOLE.slice(0, 2), `ORGANIZER:mailto:${FROM}.evil`, ...START],
       ["calendar_organizer"],
     ],
-    ["no organizer", WHOLE.slice(0, 2), ["calendar_organizer"]],
-    ["no UID", WHOLE.slice(1), ["calendar_uid"]],
-    ["no DTSTAMP", [WHOLE[0] ?? "", WHOLE[2] ?? ""], ["calendar_dtstamp"]],
+    ["no organizer", [...WHOLE.slice(0, 2), ...START], ["calendar_organizer"]],
+    ["no UID", [...WHOLE.slice(1), ...START], ["calendar_uid"]],
+    ["no DTSTAMP", [WHOLE[0] ?? "", WHOLE[2] ?? "", ...START], ["calendar_dtstamp"]],
+    ["no DTSTART", [...WHOLE, START[1] ?? ""], ["calendar_dtstart"]],
     [
       "a UID in its alarm alone",
-      ["BEGIN:VALARM", ...WHOLE.slice(0, 1), "END:VALARM", ...WHOLE.slice(1)],
+      ["BEGIN:VALARM", ...WHOLE.slice(0, 1), "END:VALARM", ...WHOLE.slice(1), ...START],
       ["calendar_uid"],
     ],
-    ["a folded organizer", [...WHOLE.slice(0, 2), "ORGANIZER:mailto:ana@shop\n .example"], []],
+    ["a folded organizer", [...WHOLE.slice(0, 2), "ORGANIZER:mailto:ana@shop\n .example", ...START], []],
+    ["nobody invited", [...WHOLE, START[0] ?? ""], ["calendar_invited"]],
+    [
+      "somebody else invited",
+      [...WHOLE, START[0] ?? "", "ATTENDEE:mailto:ben@home.example.evil"],
+      ["calendar_invited"],
+    ],
+    ["a time zone that is not defined", zoned("SUMMARY:x"), ["calendar_timezone"]],
+    [
+      "its time zone",
+      zoned("END:VEVENT\nBEGIN:VTIMEZONE\nTZID:Europe/Berlin\nEND:VTIMEZONE\nBEGIN:VEVENT"),
+      [],
+    ],
+    [
+      "a time zone that all programs know",
+      zoned("SUMMARY:x").map((line) => line.replace("TZID=", "TZID=/")),
+      [],
+    ],
   ];
   test.each(FAULTS)("of a request with %s has these faults", (_name, lines, codes) => {
-    expect(
-      calendarFaults({ method: "REQUEST", content: event(lines) }, FROM).map(({ code }) => code),
-    ).toEqual([...codes]);
+    expect(calendarFaults({ method: "REQUEST", content: event(lines) }, TO).map(({ code }) => code)).toEqual([
+      ...codes,
+    ]);
+  });
+
+  test("without its version and the program that made it has these faults", () => {
+    const content = event([...WHOLE, ...START]).replace(/VERSION.*\nPRODID.*\n/, "");
+    expect(calendarFaults({ method: "REQUEST", content }, TO).map(({ code }) => code)).toEqual([
+      "calendar_version",
+      "calendar_prodid",
+    ]);
   });
 
   test("of a reply names the sender as attendee", () => {
     const reply = (lines: readonly string[]) =>
-      calendarFaults({ method: "REPLY", content: event(lines, "REPLY") }, FROM).map(({ code }) => code);
+      calendarFaults({ method: "REPLY", content: event(lines, "REPLY") }, TO).map(({ code }) => code);
     expect(reply([...WHOLE.slice(0, 2), `ATTENDEE;PARTSTAT=ACCEPTED:mailto:${FROM}`])).toEqual([]);
     expect(reply(WHOLE)).toEqual(["calendar_attendee"]);
   });
