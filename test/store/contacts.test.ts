@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { ConstraintError } from "../../src/store/engine/client.ts";
 import {
   type Contact,
@@ -14,6 +14,7 @@ import {
 } from "../../src/store/projects/contacts.ts";
 import { MAX_SCANNED, SCAN_STEP } from "../../src/store/matching/steps.ts";
 import { containsText } from "../../src/store/matching/substring.ts";
+import { fileTest, test } from "../support/engine-test.ts";
 import { leftOut } from "../support/blocked.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
@@ -179,32 +180,35 @@ test("contacts are listed newest first, in pages, and only the project's own", a
   expect(await ids({ subscribed: false, q: "LIST" }, null, 9)).toEqual(["con_list2"]);
 });
 
-test("contacts are searched as far as one page goes, and the next page continues without a gap", async () => {
-  const senderId = api.other.b.id;
-  // One past the limit: the oldest is not read.
-  await api.db.write([
-    {
-      sql: `INSERT INTO contacts (id, sender_id, email, email_key, subscribed, created_at, updated_at)
+fileTest(
+  "contacts are searched as far as one page goes, and the next page continues without a gap",
+  async () => {
+    const senderId = api.other.b.id;
+    // One past the limit: the oldest is not read.
+    await api.db.write([
+      {
+        sql: `INSERT INTO contacts (id, sender_id, email, email_key, subscribed, created_at, updated_at)
         WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?1)
         SELECT printf('con_many%06d', n), ?2, 'p' || n || '@many.example', 'p' || n || '@many.example', n % 50000 <> 1, 0, 0
           FROM numbers`,
-      args: [MAX_SCANNED, senderId],
-    },
-  ]);
-  const page = async (filter: ContactFilter, after: string | null) => {
-    const { rows, stoppedAt } = await listContacts(api.db, senderId, filter, after, 3);
-    return [rows.map(({ email }) => email.slice(0, -"@many.example".length)), stoppedAt];
-  };
-  expect(await page({ q: "P1@" }, null)).toEqual([["p1"], "con_many000001"]);
-  expect(await page({ q: "p0@" }, null)).toEqual([[], "con_many000001"]);
-  expect(await page({ q: "p0@" }, "con_many000001")).toEqual([["p0"], null]);
-  expect(await page({ q: "p77777@" }, "con_many077778")).toEqual([["p77777"], null]);
-  expect(await page({ subscribed: false }, null)).toEqual([["p50001", "p1"], "con_many000001"]);
-  // The last row of a step is the first of the next one.
-  for (const at of [MAX_SCANNED + 1 - SCAN_STEP, MAX_SCANNED - SCAN_STEP])
-    expect((await page({ q: `p${at}@` }, null))[0]).toEqual([`p${at}`]);
-  expect(await page({}, "con_many000002")).toEqual([["p1", "p0"], null]);
-});
+        args: [MAX_SCANNED, senderId],
+      },
+    ]);
+    const page = async (filter: ContactFilter, after: string | null) => {
+      const { rows, stoppedAt } = await listContacts(api.db, senderId, filter, after, 3);
+      return [rows.map(({ email }) => email.slice(0, -"@many.example".length)), stoppedAt];
+    };
+    expect(await page({ q: "P1@" }, null)).toEqual([["p1"], "con_many000001"]);
+    expect(await page({ q: "p0@" }, null)).toEqual([[], "con_many000001"]);
+    expect(await page({ q: "p0@" }, "con_many000001")).toEqual([["p0"], null]);
+    expect(await page({ q: "p77777@" }, "con_many077778")).toEqual([["p77777"], null]);
+    expect(await page({ subscribed: false }, null)).toEqual([["p50001", "p1"], "con_many000001"]);
+    // The last row of a step is the first of the next one.
+    for (const at of [MAX_SCANNED + 1 - SCAN_STEP, MAX_SCANNED - SCAN_STEP])
+      expect((await page({ q: `p${at}@` }, null))[0]).toEqual([`p${at}`]);
+    expect(await page({}, "con_many000002")).toEqual([["p1", "p0"], null]);
+  },
+);
 
 describe("a text search finds a part", () => {
   const rows: [string, string, boolean][] = [

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect } from "bun:test";
 import { prepareBody } from "../../src/store/messages/prepare-content.ts";
 import { type BodyStart, readBodyStart } from "../../src/store/contents/body-start.ts";
 import { CHUNK_OCTETS } from "../../src/store/contents/content-bytes.ts";
@@ -11,6 +11,7 @@ import {
 import { budgetOf, type MemoryBudget, waitingBudget } from "../../src/store/contents/memory-budget.ts";
 import type { MessageBody } from "../../src/store/contents/message-body.ts";
 import type { Db } from "../../src/store/engine/client.ts";
+import { test } from "../support/engine-test.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { reason } from "../support/reason.ts";

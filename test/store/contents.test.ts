@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect } from "bun:test";
 import { isBroken } from "../../src/store/engine/guards.ts";
 import { reservedBudget } from "../../src/store/contents/memory-budget.ts";
 import {
@@ -41,6 +41,7 @@ import {
   storeContent,
   UNUSED_KEPT_MS,
 } from "../../src/store/contents/contents.ts";
+import { test } from "../support/engine-test.ts";
 import { around } from "../support/around.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";

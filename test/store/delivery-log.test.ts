@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { idFloor, newId } from "../../src/core/ids.ts";
 import { DAY_MS } from "../../src/core/time/units.ts";
 import { webhookDeliveryRoutes } from "../../src/http/routes/webhook-deliveries.ts";
@@ -6,6 +6,7 @@ import { openMemoryQueue } from "../../src/queue/memory.ts";
 import { type DeliveryFilter, listDeliveries } from "../../src/store/webhooks/delivery-log.ts";
 import { MAX_SCANNED, SCAN_STEP } from "../../src/store/matching/steps.ts";
 import { insertWebhook } from "../../src/store/webhooks/webhooks.ts";
+import { test } from "../support/engine-test.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { payloadMemory } from "../support/payload-memory.ts";

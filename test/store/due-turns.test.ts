@@ -10,7 +10,7 @@ import type { DueRecipient } from "../../src/store/messages/due-recipients.ts";
 import { insertProject } from "../../src/store/projects/projects.ts";
 import { testSender } from "../support/api.ts";
 import { chanceOf } from "../support/chance.ts";
-import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { casesHere, type TestDatabase, testDatabase } from "../support/database.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 
 const NOW = 1_750_000_000_000;
@@ -144,6 +144,7 @@ async function faultsOf(seed: number): Promise<string[]> {
 
 test("in random mixes of due messages each stream is read in each turn, and each row within its share", async () => {
   const faults: string[] = [];
-  for (let seed = 1; seed <= 12; seed++) faults.push(...(await faultsOf(seed)));
+  for (const seed of casesHere([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], 6))
+    faults.push(...(await faultsOf(seed)));
   expect(faults.slice(0, 5)).toEqual([]);
 });

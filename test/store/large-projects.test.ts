@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { isBroken } from "../../src/store/engine/guards.ts";
 import { Admission } from "../../src/core/concurrency/admission.ts";
 import { idFloor, newId } from "../../src/core/ids.ts";
@@ -17,6 +17,7 @@ import {
   updateInbox,
 } from "../../src/store/threads/inboxes.ts";
 import { getThread, lastMessageId, stepThread } from "../../src/store/threads/threads.ts";
+import { test } from "../support/engine-test.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { around } from "../support/around.ts";
 import { manualClock } from "../support/manual-clock.ts";

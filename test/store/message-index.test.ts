@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { indexMessages, MESSAGES_PER_TURN } from "../../src/flows/sweep/index-messages.ts";
 import type { Db, Value } from "../../src/store/engine/client.ts";
 import { indexWaiting, mergeSegments } from "../../src/store/search/message-index.ts";
@@ -6,6 +6,7 @@ import { listMessages } from "../../src/store/lists/message-list.ts";
 import { storeRendered } from "../../src/store/messages/message-content.ts";
 import { insertMessage } from "../../src/store/messages/messages.ts";
 import { expressionOf, MAX_TERMS_UNITS, termsOf, termsWanted } from "../../src/store/search/search-terms.ts";
+import { test } from "../support/engine-test.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
 import { reason } from "../support/reason.ts";

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { idFloor } from "../../src/core/ids.ts";
 import type { Db, Value } from "../../src/store/engine/client.ts";
 import { removalFromIndex } from "../../src/store/search/index-entries.ts";
@@ -8,6 +8,7 @@ import { matches } from "../../src/store/lists/message-match.ts";
 import { MAX_LOOKED_AT } from "../../src/store/lists/message-page.ts";
 import type { Message } from "../../src/store/messages/messages.ts";
 import { MILESTONES_PER_PAGE } from "../../src/store/lists/message-search.ts";
+import { test } from "../support/engine-test.ts";
 import { around } from "../support/around.ts";
 import { casesHere } from "../support/database.ts";
 import { type Lists, message, NOW, openLists, sharingPosition } from "../support/lists.ts";

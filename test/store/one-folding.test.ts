@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { storeRendered } from "../../src/store/messages/message-content.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
 import { insertMessage } from "../../src/store/messages/messages.ts";
@@ -7,6 +7,7 @@ import { removalFromIndex } from "../../src/store/search/index-entries.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
 import { hasText } from "../../src/store/search/search-terms.ts";
 import { containsText } from "../../src/store/matching/substring.ts";
+import { test } from "../support/engine-test.ts";
 import { around } from "../support/around.ts";
 import { type Chance, chanceOf } from "../support/chance.ts";
 import { casesHere } from "../support/database.ts";

@@ -1,5 +1,5 @@
 import { DAY_MS } from "../../src/core/time/units.ts";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import type { MessageStatus, RecipientStatus } from "../../src/core/messages/states.ts";
 import {
@@ -30,6 +30,7 @@ import { projectsOf } from "../../src/store/projects/old-figures.ts";
 import { findThread, MAX_THREAD_REFERENCES, rememberReferences } from "../../src/store/threads/threads.ts";
 import { suppress } from "../../src/store/projects/suppressions.ts";
 import { utcDay } from "../../src/store/projects/usage.ts";
+import { test } from "../support/engine-test.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, openLists, sharingPosition } from "../support/lists.ts";
 import { manualClock } from "../support/manual-clock.ts";

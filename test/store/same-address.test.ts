@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import { listMessages } from "../../src/store/lists/message-list.ts";
 import type { Message } from "../../src/store/messages/messages.ts";
 import { getThread, stepThread } from "../../src/store/threads/threads.ts";
+import { test } from "../support/engine-test.ts";
 import { cpuMs } from "../support/cpu-time.ts";
 import { type Lists, message, NOW, openLists } from "../support/lists.ts";
 

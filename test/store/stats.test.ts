@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect } from "bun:test";
 import { medianSeconds, readStats } from "../../src/flows/read/stats.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
 import { insertRecipients } from "../../src/store/messages/recipients.ts";
 import { deliveryDurations } from "../../src/store/projects/stats.ts";
+import { test } from "../support/engine-test.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { ConstraintError } from "../../src/store/engine/client.ts";
 import {
   addSuppression,
@@ -11,6 +11,7 @@ import {
   suppress,
 } from "../../src/store/projects/suppressions.ts";
 import { MAX_SCANNED } from "../../src/store/matching/steps.ts";
+import { fileTest, test } from "../support/engine-test.ts";
 import { leftOut } from "../support/blocked.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
@@ -146,23 +147,26 @@ test("entries are listed newest first, in pages, and only the project's own", as
   expect(await ids({ q: "bücher.exa" }, null, 9)).toEqual(["sup_l4"]);
 });
 
-test("entries are read as far as one page goes, except for a search by address, and expired ones count as read", async () => {
-  const senderId = api.other.b.id;
-  await api.db.write([
-    {
-      sql: `INSERT INTO suppressions (id, sender_id, email, reason, expires_at, created_at)
+fileTest(
+  "entries are read as far as one page goes, except for a search by address, and expired ones count as read",
+  async () => {
+    const senderId = api.other.b.id;
+    await api.db.write([
+      {
+        sql: `INSERT INTO suppressions (id, sender_id, email, reason, expires_at, created_at)
         WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?1)
         SELECT printf('sup_many%06d', n), ?2, 'p' || n || '@many.example', 'bounce', CASE WHEN n > 1 THEN ?3 END, 0
           FROM numbers`,
-      args: [MAX_SCANNED, senderId, NOW],
-    },
-  ]);
-  const page = async (filter: SuppressionFilter, after: string | null) => {
-    const { rows, stoppedAt } = await listSuppressions(api.db, senderId, filter, NOW, after, 3);
-    return [rows.map(({ id }) => id), stoppedAt];
-  };
-  expect(await page({}, null)).toEqual([["sup_many000001"], "sup_many000001"]);
-  expect(await page({}, "sup_many000001")).toEqual([["sup_many000000"], null]);
-  expect(await page({ q: "p0@" }, null)).toEqual([[], "sup_many000001"]);
-  expect(await page({ email: "p0@many.example" }, null)).toEqual([["sup_many000000"], null]);
-});
+        args: [MAX_SCANNED, senderId, NOW],
+      },
+    ]);
+    const page = async (filter: SuppressionFilter, after: string | null) => {
+      const { rows, stoppedAt } = await listSuppressions(api.db, senderId, filter, NOW, after, 3);
+      return [rows.map(({ id }) => id), stoppedAt];
+    };
+    expect(await page({}, null)).toEqual([["sup_many000001"], "sup_many000001"]);
+    expect(await page({}, "sup_many000001")).toEqual([["sup_many000000"], null]);
+    expect(await page({ q: "p0@" }, null)).toEqual([[], "sup_many000001"]);
+    expect(await page({ email: "p0@many.example" }, null)).toEqual([["sup_many000000"], null]);
+  },
+);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { ConstraintError } from "../../src/store/engine/client.ts";
 import {
   deleteTemplate,
@@ -13,6 +13,7 @@ import {
   type SavedTemplate,
   variablesOfTemplate,
 } from "../../src/store/projects/templates.ts";
+import { test } from "../support/engine-test.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 const NOW = 1_750_000_000_000;

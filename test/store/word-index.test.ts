@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { forgetMessages } from "../../src/flows/sweep/retention.ts";
 import { indexWords, WORDS_PER_WRITE } from "../../src/flows/search/index-words.ts";
 import { newContent, ofProject } from "../../src/store/contents/content-bytes.ts";
@@ -18,6 +18,7 @@ import { indexedSince } from "../../src/http/views/highlights.ts";
 import { timeOfPosition } from "../../src/store/search/positions.ts";
 import { addWords, newWords, oldWords, wordProgress } from "../../src/store/search/word-index.ts";
 import { wordsIn } from "../../src/store/search/words.ts";
+import { test } from "../support/engine-test.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, NOW, openLists } from "../support/lists.ts";
 import { manualClock } from "../support/manual-clock.ts";

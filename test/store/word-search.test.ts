@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { MAX_COMPARED_CHARS, MAX_LOOKED_AT, MAX_QUERIES } from "../../src/flows/search/find.ts";
 import { findMessages } from "../../src/flows/search/find-messages.ts";
 import { findThreads } from "../../src/flows/search/find-threads.ts";
@@ -16,6 +16,7 @@ import { MAX_PIECES, MAX_PLACES, placesOfPiece, textQuery } from "../../src/stor
 import { wordTermsWanted } from "../../src/store/search/search-terms.ts";
 import { addWords, newWords, wordProgress } from "../../src/store/search/word-index.ts";
 import { wordsIn } from "../../src/store/search/words.ts";
+import { test } from "../support/engine-test.ts";
 import { type Lists, message, NOW, openLists } from "../support/lists.ts";
 
 let lists: Lists;

@@ -63,6 +63,11 @@ export function useEngine(engine: EngineName): { back: () => void } {
   };
 }
 
+/** The engine of the databases that are opened next. */
+export function engineHere(): EngineName {
+  return chosen;
+}
+
 /**
  * Returns all cases on a file. On another engine, which runs the same statements in the same SQLite, returns one of each `share`
  * cases, from another start for each `index`.

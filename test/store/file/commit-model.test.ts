@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { ConstraintError, overEngine } from "../../src/store/engine/client.ts";
-import type { Engine, Statement, Written } from "../../src/store/sql/engine.ts";
-import { EngineError } from "../../src/store/sql/errors.ts";
-import { type Chance, chanceOf, steppingClock } from "../support/chance.ts";
+import { ConstraintError, overEngine } from "../../../src/store/engine/client.ts";
+import type { Engine, Statement, Written } from "../../../src/store/sql/engine.ts";
+import { EngineError } from "../../../src/store/sql/errors.ts";
+import { type Chance, chanceOf, steppingClock } from "../../support/chance.ts";
 
 /** Number of schedules, each with its own seed. */
 const SCHEDULES = 400;

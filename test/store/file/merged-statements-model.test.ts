@@ -1,25 +1,25 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { systemClock } from "../../src/clock.ts";
-import { untakenGuard } from "../../src/store/messages/arrivals.ts";
-import { type HashedContent, newContent, ofProject } from "../../src/store/contents/content-bytes.ts";
-import { releaseContents } from "../../src/store/messages/content-release.ts";
-import { type Db, overEngine, type Statement } from "../../src/store/engine/client.ts";
-import { openEmbedded } from "../../src/store/embedded/embedded.ts";
-import { migrate } from "../../src/store/engine/migrate.ts";
-import { insertEvents } from "../../src/store/events/events.ts";
-import { countReceived } from "../../src/store/threads/inboxes.ts";
-import { insertMessage } from "../../src/store/messages/messages.ts";
-import { deleteEmptied, deleteMessages, uncountFromThreads } from "../../src/store/messages/retention.ts";
-import { insertProject } from "../../src/store/projects/projects.ts";
-import { fewSentGuard } from "../../src/store/threads/thread-volume.ts";
-import { rememberReferences, stepThread } from "../../src/store/threads/threads.ts";
-import { takeUsage } from "../../src/store/projects/usage.ts";
-import { insertDeliveries } from "../../src/store/webhooks/webhook-deliveries.ts";
-import { testSender } from "../support/api.ts";
-import { type Chance, chanceOf } from "../support/chance.ts";
-import { newFolder, removeFolder } from "../support/folder.ts";
-import { message } from "../support/lists.ts";
+import { systemClock } from "../../../src/clock.ts";
+import { untakenGuard } from "../../../src/store/messages/arrivals.ts";
+import { type HashedContent, newContent, ofProject } from "../../../src/store/contents/content-bytes.ts";
+import { releaseContents } from "../../../src/store/messages/content-release.ts";
+import { type Db, overEngine, type Statement } from "../../../src/store/engine/client.ts";
+import { openEmbedded } from "../../../src/store/embedded/embedded.ts";
+import { migrate } from "../../../src/store/engine/migrate.ts";
+import { insertEvents } from "../../../src/store/events/events.ts";
+import { countReceived } from "../../../src/store/threads/inboxes.ts";
+import { insertMessage } from "../../../src/store/messages/messages.ts";
+import { deleteEmptied, deleteMessages, uncountFromThreads } from "../../../src/store/messages/retention.ts";
+import { insertProject } from "../../../src/store/projects/projects.ts";
+import { fewSentGuard } from "../../../src/store/threads/thread-volume.ts";
+import { rememberReferences, stepThread } from "../../../src/store/threads/threads.ts";
+import { takeUsage } from "../../../src/store/projects/usage.ts";
+import { insertDeliveries } from "../../../src/store/webhooks/webhook-deliveries.ts";
+import { testSender } from "../../support/api.ts";
+import { type Chance, chanceOf } from "../../support/chance.ts";
+import { newDataFolder, removeFolder } from "../../support/folder.ts";
+import { message } from "../../support/lists.ts";
 
 const NOW = 1_750_000_000_000;
 const SEEDS = 6;
@@ -208,7 +208,7 @@ async function opened(path: string, joins: boolean): Promise<Db> {
 test("messages, replies and deletions that commit together end as they would row by row", async () => {
   const seen = { stored: 0, refused: 0 };
   for (let seed = 1; seed <= SEEDS; seed++) {
-    const folder = newFolder("together-model");
+    const folder = newDataFolder("together-model");
     const [joined, alone] = [
       await opened(join(folder, "joined.db"), true),
       await opened(join(folder, "alone.db"), false),
