@@ -1,8 +1,6 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { join } from "node:path";
-import { systemClock } from "../../src/clock.ts";
 import { newFolder } from "../support/folder.ts";
-import { hurried } from "../support/hurried-clock.ts";
+import { HURRIED_PROCESS, hurried, hurriedEnv } from "../support/hurried-clock.ts";
 import { callRole, type RoleProcess, startRole } from "../support/role-process.ts";
 import { postrider } from "./command-program.ts";
 
@@ -12,7 +10,6 @@ const OLD = "o".repeat(40);
 const NEW = "n".repeat(40);
 /** Times as fast as the system's clock: processes report their keys every 15 seconds. */
 const HURRY = 10;
-const PRELOAD = join(import.meta.dir, "../support/hurried-process.ts");
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
 const running: RoleProcess[] = [];
 afterAll(async () => {
@@ -20,11 +17,10 @@ afterAll(async () => {
 });
 
 test("two processes with the key in their settings change it without a refused request", async () => {
-  const hurry = { HURRIED_FROM: String(systemClock.now()), HURRIED_TIMES: String(HURRY) };
-  const base = { DATA_DIR: newFolder("rotation"), DELIVERY: "capture", ROOT_API_KEY, ...hurry };
+  const base = { DATA_DIR: newFolder("rotation"), DELIVERY: "capture", ROOT_API_KEY, ...hurriedEnv(HURRY) };
   const both = { MASTER_KEY: NEW, MASTER_KEY_OLD: OLD };
   const start = async (roles: string, keys: Record<string, string>) => {
-    const one = await startRole({ ...base, ROLES: roles, ...keys }, PRELOAD);
+    const one = await startRole({ ...base, ROLES: roles, ...keys }, HURRIED_PROCESS);
     running.push(one);
     return one;
   };

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import type { Clock } from "../../src/core/time/clock.ts";
 
@@ -10,4 +11,12 @@ export function hurried(times: number): Clock {
     elapsed: () => elapsed + (systemClock.elapsed() - elapsed) * times,
     after: (delayMs, fire) => systemClock.after(delayMs / times, fire),
   };
+}
+
+/** Makes a process of the service hurry: the script that it runs first. */
+export const HURRIED_PROCESS = join(import.meta.dir, "hurried-process.ts");
+
+/** Settings of processes whose time passes that many times as fast from now on. */
+export function hurriedEnv(times: number): Record<string, string> {
+  return { HURRIED_FROM: String(systemClock.now()), HURRIED_TIMES: String(times) };
 }
