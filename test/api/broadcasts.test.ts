@@ -31,7 +31,7 @@ import { contactRoutes } from "../../src/http/routes/contacts.ts";
 import type { Parts } from "../../src/http/routing/parts.ts";
 import { log } from "../../src/log.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
-import { getBroadcast } from "../../src/store/audience/broadcasts.ts";
+import { getBroadcast, templateOfBroadcast } from "../../src/store/audience/broadcasts.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { asksToJoin, type TestApi, testApi } from "../support/api.ts";
 import { around } from "../support/around.ts";
@@ -673,17 +673,29 @@ describe("pausing and canceling", () => {
     expect(await emailsOf(id)).toEqual(["a@example.com"]);
   });
 
-  test("a canceled broadcast is not deleted while a worker delivers a message of it", async () => {
-    await contacts(["a@example.com"]);
-    const id = await letter();
+  test("a broadcast is deleted once none of its messages, which show its content, is left", async () => {
+    await contacts(["a@example.com", "b@example.com"]);
+    const id = await letter({ ratePerHour: 3600 });
     await step(id, "send");
     await turn();
-    const outcome = (set: string) =>
-      api.db.write([{ sql: `UPDATE recipients SET ${set} WHERE sender_id = ?`, args: [senderId] }]);
-    await outcome("status = 'sending', claimed_by = 'worker', due_at = NULL, attempts = 1");
     await step(id, "cancel");
-    expect((await call("DELETE", `/v1/broadcasts/${id}`)).status).toBe(409);
-    await outcome("status = 'delivered', claimed_by = NULL");
+    await deliverAll();
+    expect((await call("DELETE", `/v1/broadcasts/${id}`)).json).toMatchObject({
+      error: { code: "invalid_state" },
+    });
+    const [message] = await messages(id);
+    expect(await templateOfBroadcast(api.db, senderId, id)).toMatchObject({ text: LETTER.text });
+    await api.db.write([{ sql: "DELETE FROM messages WHERE id = ?", args: [message?.id ?? ""] }]);
+    expect((await call("DELETE", `/v1/broadcasts/${id}`)).status).toBe(204);
+    const left =
+      "SELECT 1 FROM broadcast_figures WHERE broadcast_id = ? UNION ALL SELECT 1 FROM broadcast_bodies WHERE broadcast_id = ?";
+    expect(await api.db.all(left, [id, id])).toEqual([]);
+  });
+
+  test("a scheduled broadcast can be canceled and deleted before its time", async () => {
+    const id = await letter({ scheduledAt: new Date(api.clock.now() + HOUR_MS).toISOString() });
+    await step(id, "send");
+    await step(id, "cancel");
     expect((await call("DELETE", `/v1/broadcasts/${id}`)).status).toBe(204);
   });
 

@@ -18,7 +18,7 @@ import {
   changeBroadcast,
   findBody,
   getBroadcast,
-  hasUndelivered,
+  hasMessages,
   insertBroadcast,
   removeBroadcast,
   replaceBody,
@@ -98,7 +98,12 @@ export async function createBroadcast(
   const made = { broadcast, body };
   await deps.db
     .write([...insertBroadcast(broadcast, body), ...record(made)])
-    .catch(tooManyRecords(`A project has at most ${MAX_BROADCASTS} broadcasts.`, "broadcasts"));
+    .catch(
+      tooManyRecords(
+        `A project has at most ${MAX_BROADCASTS} broadcasts. Delete drafts, or let old messages go by \`retention.eventDays\` of the project.`,
+        "broadcasts",
+      ),
+    );
   return made;
 }
 
@@ -144,14 +149,16 @@ export async function changeDraft(
   return { broadcast: { ...before.broadcast, ...changes }, body };
 }
 
-/** Deletes a broadcast. @throws AppError 404; 409 `invalid_state` while messages of it wait */
+/** Deletes a broadcast. @throws AppError 404; 409 `invalid_state` while messages of it are kept, or more are made */
 export async function deleteBroadcast(db: Db, senderId: string, id: string): Promise<void> {
   const { broadcast } = await existingBroadcast(db, senderId, id);
   const { status } = broadcast;
   if (status === "sending" || status === "paused")
     throw invalidState("A broadcast that is being sent cannot be deleted. Cancel it first.");
-  if (status !== "draft" && (await hasUndelivered(db, broadcast)))
-    throw invalidState("Messages of this broadcast still wait for their delivery. Delete it later.");
+  if (status !== "draft" && (await hasMessages(db, broadcast)))
+    throw invalidState(
+      "Messages of this broadcast show its content. It can be deleted once they are gone, after the `eventDays` of the project.",
+    );
   await db.write(removeBroadcast(broadcast)).catch(changedMeanwhile);
 }
 

@@ -211,19 +211,14 @@ export function dueBroadcasts(db: Db, now: number, limit: number): Promise<Broad
 const WAITING = `FROM recipients r INDEXED BY recipients_turns JOIN messages m ON m.id = r.message_id
   WHERE r.sender_id = ? AND r.bulk = 1 AND r.due_at IS NOT NULL AND r.status <> 'accepted' AND m.template_id = ?`;
 
-/** SQL of the recipients of a broadcast that a worker delivers to. Workers have few of all projects. Parameters: project, broadcast. */
-const CLAIMED = `FROM recipients r INDEXED BY recipients_claimed JOIN messages m ON m.id = r.message_id
-  WHERE r.claimed_by IS NOT NULL AND r.sender_id = ? AND m.template_id = ?`;
-
 /** Returns whether a message of the broadcast waits for its first attempt. */
 export async function hasUntried(db: Db, { senderId, id }: Broadcast): Promise<boolean> {
   return (await db.first(`SELECT 1 ${WAITING} AND r.attempts = 0 LIMIT 1`, [senderId, id])) !== null;
 }
 
-/** Returns whether a message of the broadcast waits for an attempt, or a worker delivers it. */
-export async function hasUndelivered(db: Db, { senderId, id }: Broadcast): Promise<boolean> {
-  const sql = `SELECT 1 ${WAITING} UNION ALL SELECT 1 ${CLAIMED} LIMIT 1`;
-  return (await db.first(sql, [senderId, id, senderId, id])) !== null;
+/** Returns whether messages of the broadcast are kept. They show its content. */
+export async function hasMessages(db: Db, { id }: Broadcast): Promise<boolean> {
+  return (await db.first("SELECT 1 FROM broadcast_messages WHERE broadcast_id = ? LIMIT 1", [id])) !== null;
 }
 
 /** Returns how many messages of the project's bulk mail are due, at most `most`. */

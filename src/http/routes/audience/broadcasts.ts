@@ -197,7 +197,7 @@ function itemRoutes(deps: Parts): Route[] {
       operationId: "deleteBroadcast",
       summary: "Delete a broadcast",
       description:
-        "Messages that were sent keep their records, but not their content. While some still wait, 409: cancel it first.",
+        "A draft, or one that made no messages. Messages show its content, so 409 until the last of them is gone by retention.",
       scope: "audience:write",
       answers: { 204: null },
       errors: ["conflict"],

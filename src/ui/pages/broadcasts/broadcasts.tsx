@@ -29,11 +29,11 @@ const BROADCASTS: RecordKind<Broadcast> = {
   Cells,
   Form: NewBroadcast,
   isFixed: true,
-  mayGo: ({ status }) => status !== "sending" && status !== "paused",
+  mayGo: ({ status, counts }) => counts.recipients === 0 && status !== "sending" && status !== "paused",
   Actions,
   moves: isMoving,
   Body: Results,
-  loses: "Its content and results are deleted. The messages that it sent keep their records.",
+  loses: "Its content is deleted. It was sent to no contact.",
   about:
     "A broadcast is a letter to many contacts. It leaves after all other mail, and each reader can leave it with one click.",
   first: {
