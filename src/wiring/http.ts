@@ -10,6 +10,7 @@ import { settingText, shownSettings } from "../config/shown.ts";
 import { cachedHealth, DNS_FRESH_MS, HEALTH_FRESH_MS } from "../flows/health/check.ts";
 import type { Streams } from "../flows/live/streams.ts";
 import { newestEvent } from "../flows/live/watch.ts";
+import { hasMembers } from "../store/projects/members.ts";
 import type { Waits } from "../flows/live/waits.ts";
 import { SharedPayloads } from "../flows/webhooks/shared-payloads.ts";
 import { mailLinkTo } from "../flows/account/sign-in.ts";
@@ -190,6 +191,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
           routes: dashboardRoutes(parts),
           program: FORM.name,
           provider: providerHost(config),
+          hasMembers: () => hasMembers(db),
         }
       : null,
     ...(hostsDomains(config) ? { servesAt: servesAtDomainHosts(config) } : {}),

@@ -20,6 +20,7 @@ beforeAll(async () => {
         routes: [],
         program: "postrider",
         provider: null,
+        hasMembers: async () => false,
       },
     },
   });

@@ -19,6 +19,7 @@ async function started(): Promise<TestApi> {
     routes: [],
     program: "postrider",
     provider: null,
+    hasMembers: async () => false,
   };
   api = await testApi({
     routes: () => homeRoutes({ publicUrl: API, delivery: "capture" }),

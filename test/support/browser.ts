@@ -147,3 +147,13 @@ export function actionsOn(page: () => Page) {
     fill: (label: string, text: string) => page().getByLabel(label, { exact: true }).fill(text),
   };
 }
+
+/** Returns the labels of the fields that the page asks for, in their order. */
+export function askedFields(page: Page): Promise<string[]> {
+  return page.locator("main label").allTextContents();
+}
+
+/** Returns the label of the field that takes what a person types; null if there is none. */
+export function focusedField(page: Page): Promise<unknown> {
+  return page.evaluate("document.activeElement.labels?.[0]?.textContent ?? null");
+}

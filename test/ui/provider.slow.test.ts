@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { startOpenIdProvider, type TestProvider } from "../support/peers/openid-provider.ts";
 import { freePort } from "../support/redis.ts";
 import { startService } from "../support/service.ts";
+import { askedFields, focusedField } from "../support/browser.ts";
 import { browserTest, dashboard } from "../support/dashboard.ts";
 
 // The provider is another site for the browser: `localhost`, while the service is at 127.0.0.1. So the browser keeps strict cookies
@@ -79,6 +80,11 @@ browserTest("a browser comes back from the provider of another site signed in, a
   await page.getByText("ana@acme.test, viewer").first().waitFor();
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.waitForURL(/\/sign-in/);
+  // An installation with people asks for their address first, and for a key last.
+  expect([await askedFields(page), await focusedField(page)]).toEqual([
+    ["Email address", "API key"],
+    "Email address",
+  ]);
   // The provider still knows the browser, and asks for nothing.
   await page.getByRole("link", { name: /^Sign in with/ }).click();
   await page.getByText("ana@acme.test, viewer").first().waitFor();

@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { SESSION_MS } from "../../src/http/access/session.ts";
 import { startService } from "../support/service.ts";
 import { shiftedClock } from "../support/shifted-clock.ts";
-import { CHROMIUM, NO_FAULTS, sessionCookie } from "../support/browser.ts";
+import { askedFields, CHROMIUM, focusedField, NO_FAULTS, sessionCookie } from "../support/browser.ts";
 import { browserTest, dashboard } from "../support/dashboard.ts";
 
 const clock = shiftedClock();
@@ -29,6 +29,8 @@ const domains = async () => (await ui.service.call("GET", "/v1/domains")).body.d
 describe("a browser", () => {
   browserTest("signs in, acts as the key, and signs out", async () => {
     const { page, faults } = await ui.browser.visit(ui.service.url, "/sign-in");
+    // An installation without members mails no link.
+    expect([await askedFields(page), await focusedField(page)]).toEqual([["API key"], "API key"]);
     expect((await ask(page, "/ui/session")).status).toBe(401);
     expect((await signInFrom(page, "pr_wrong")).status).toBe(401);
     expect((await signInFrom(page, ui.service.projectKey)).status).toBe(204);
@@ -119,7 +121,7 @@ describe("the page itself", () => {
     expect(html).toContain("&lt;/script>&lt;script>alert(1)&lt;/script>&lt;!--</span>");
     const nothing = {
       html: expect.stringContaining('<div id="app"></div>'),
-      data: { program: "npm run postrider --", provider: null },
+      data: { program: "npm run postrider --", provider: null, mailsLinks: false },
     };
     for (const site of ["same-site", "cross-site"])
       expect(await brought({ cookie, "sec-fetch-site": site })).toEqual(nothing);

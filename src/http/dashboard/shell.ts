@@ -62,6 +62,8 @@ export interface PageDeps {
   program: string;
   /** Host of the OpenID provider that signs members in. Null: there is none. */
   provider: string | null;
+  /** Returns whether the installation has members, whom a mailed link signs in. */
+  hasMembers: () => Promise<boolean>;
 }
 
 /**
@@ -81,7 +83,9 @@ export function dashboardPage(deps: PageDeps, ask: Ask): Page {
       yield encode(start);
       const { owner, html } = await content;
       pending = deps.answers(owner);
-      yield* slicesOf(encode(hasRoom(pending, html.length * MAX_CHAR_OCTETS) ? html : body("", own(deps))));
+      yield* slicesOf(
+        encode(hasRoom(pending, html.length * MAX_CHAR_OCTETS) ? html : body("", await own(deps))),
+      );
     };
     const stream = timedStream(deps.clock, pieces(), () => pending?.leave());
     return raw(stream, "text/html; charset=utf-8", {
@@ -160,10 +164,10 @@ function contentMaker(deps: PageDeps, ask: Ask): (request: Request) => Promise<C
     const cookie = request.headers.get("cookie") ?? "";
     try {
       const first = await firstAnswers(ask, request, clock.now(), newestEvent);
-      if (first === null) return { owner: "", html: body("", own(deps)) };
+      if (first === null) return { owner: "", html: body("", await own(deps)) };
       const { me, projects, project, lastEventId } = first;
       const { html, values } = await draw({ ...first, program, origin, path, search, cookie });
-      const data = { ...own(deps), me, projects, project, values, lastEventId };
+      const data = { ...(await own(deps)), me, projects, project, values, lastEventId };
       return { owner: me.account.id, html: body(html, data) };
     } catch (error) {
       pages++;
@@ -171,14 +175,14 @@ function contentMaker(deps: PageDeps, ask: Ask): (request: Request) => Promise<C
         log("http").warn("pages not drawn", { pages, error });
         pages = 0;
       }
-      return { owner: "", html: body("", own(deps)) };
+      return { owner: "", html: body("", await own(deps)) };
     }
   };
 }
 
 /** Returns what a page knows without a session. */
-function own({ program, provider }: PageDeps) {
-  return { program, provider };
+async function own({ program, provider, hasMembers }: PageDeps) {
+  return { program, provider, mailsLinks: await hasMembers().catch(() => true) };
 }
 
 function body(html: string, data: object): string {

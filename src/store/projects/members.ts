@@ -1,5 +1,5 @@
 import { idCeiling } from "../../core/ids.ts";
-import { type Db, firstReturned, type Statement } from "../engine/client.ts";
+import { type ConfigurationQuery, type Db, firstReturned, type Statement } from "../engine/client.ts";
 import { json, plain, table } from "../engine/columns.ts";
 import { requireRoom } from "../engine/guards.ts";
 import type { Place } from "../engine/place.ts";
@@ -65,6 +65,16 @@ export function getMember(db: Db, accountId: string, id: string): Promise<Member
 /** Returns the member with that address, of whatever account. @param email as `addressKey` spells it */
 export function findMember(db: Db, email: string): Promise<Member | null> {
   return MEMBERS.first(db, "WHERE email = ?", [email]);
+}
+
+const FIRST_MEMBER: ConfigurationQuery<{ id: string }, true> = {
+  sql: "SELECT id FROM members LIMIT 1",
+  read: () => true,
+};
+
+/** Returns whether the installation has members. */
+export async function hasMembers(db: Db): Promise<boolean> {
+  return (await db.readConfig(FIRST_MEMBER, [])) !== null;
 }
 
 /** Returns at most `take` members of the account, newest first, at a place. */

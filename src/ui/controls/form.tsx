@@ -131,7 +131,7 @@ interface TextFieldProps {
   hint?: ComponentChildren;
   type?: "text" | "password" | "email" | "url" | "number" | "datetime-local" | "date";
   placeholder?: string;
-  autoComplete?: "off" | "current-password";
+  autoComplete?: "off" | "current-password" | "email";
   autoFocus?: boolean;
   /** Shows the value in a monospace font. */
   code?: boolean;

@@ -4,15 +4,14 @@ import { Code } from "../controls/copy.tsx";
 import { Form, TextField } from "../controls/form.tsx";
 import { useTask } from "../controls/task.ts";
 import { Problem } from "../controls/problem.tsx";
-import { mailLink, program, provider, sessionError, signIn } from "../state/session.ts";
+import { mailLink, mailsLinks, program, provider, sessionError, signIn } from "../state/session.ts";
 
-/** Asks for an API key, or for an address that a link is mailed to. */
+/** Asks a person for an address, or leads to the provider, and then asks for an API key. Without people, the key is first. */
 export function SignInPage() {
-  const key = useSignal("");
-  const task = useTask();
   useEffect(() => {
     document.title = "Sign in · Postrider";
   }, []);
+  const forPeople = mailsLinks.value || provider.value !== null;
   return (
     <main class="alone" id="main">
       <p class="brand">
@@ -20,33 +19,50 @@ export function SignInPage() {
         <span class="brand-name">Postrider</span>
       </p>
       <h1>Sign in</h1>
-      {task.error.value === null ? <Problem error={sessionError.value} /> : null}
-      <Form task={task} onSubmit={() => signIn(key.value.trim())}>
-        <TextField
-          label="API key"
-          name="key"
-          value={key}
-          type="password"
-          autoComplete="current-password"
-          code
-          autoFocus
-          hint="Its scopes decide what you can see and do here."
-        />
-        <button type="submit" class="button primary" disabled={task.busy.value || key.value.trim() === ""}>
-          Sign in
-        </button>
-      </Form>
+      <Problem error={sessionError.value} />
+      {mailsLinks.value ? <LinkByMail /> : null}
       {provider.value === null ? null : (
         <p>
-          <a class="button" href="/ui/provider">
+          <a class={mailsLinks.value ? "button" : "button primary"} href="/ui/provider">
             Sign in with {provider.value}
           </a>
         </p>
       )}
-      <LinkByMail />
+      {forPeople ? <h2>With an API key</h2> : null}
+      <KeyForm isFirst={!forPeople} />
       <p class="quiet">Or make a link that signs you in, on the machine that runs the service:</p>
       <Code text={`${program.value} open`} what="command" />
     </main>
+  );
+}
+
+function KeyForm({ isFirst }: { isFirst: boolean }) {
+  const key = useSignal("");
+  const task = useTask();
+  const submit = () => {
+    sessionError.value = null;
+    return signIn(key.value.trim());
+  };
+  return (
+    <Form task={task} onSubmit={submit}>
+      <TextField
+        label="API key"
+        name="key"
+        value={key}
+        type="password"
+        autoComplete="current-password"
+        code
+        autoFocus={isFirst}
+        hint="Its scopes decide what you can see and do here."
+      />
+      <button
+        type="submit"
+        class={isFirst ? "button primary" : "button"}
+        disabled={task.busy.value || key.value.trim() === ""}
+      >
+        Sign in
+      </button>
+    </Form>
   );
 }
 
@@ -72,9 +88,11 @@ function LinkByMail() {
         name="email"
         value={email}
         type="email"
-        hint="Members get a link by mail."
+        autoComplete="email"
+        autoFocus
+        hint="You get a link that signs you in."
       />
-      <button type="submit" class="button" disabled={task.busy.value || !email.value.includes("@")}>
+      <button type="submit" class="button primary" disabled={task.busy.value || !email.value.includes("@")}>
         Mail me a link
       </button>
     </Form>

@@ -20,6 +20,8 @@ export const sessionError = signal<ApiError | null>(null);
 export const program = signal("postrider");
 /** Host of the OpenID provider that signs members in. Null: there is none. */
 export const provider = signal<string | null>(null);
+/** True if there are members, whom a mailed link signs in. */
+export const mailsLinks = signal(true);
 
 export const project = computed(() => projects.value.find(({ id }) => id === projectId.value) ?? null);
 /** True if the key spans all projects. */
@@ -60,6 +62,7 @@ export async function takeUp(brought: StartData): Promise<boolean> {
   const { me: found, project, values, lastEventId } = brought;
   program.value = brought.program ?? program.peek();
   provider.value = brought.provider ?? null;
+  mailsLinks.value = brought.mailsLinks ?? true;
   if (found === undefined) return false;
   await enter(found, brought.projects ?? null);
   if (values !== undefined && (project === null || project === projectId.peek()))

@@ -9,6 +9,8 @@ export interface StartData {
   program?: string;
   /** Host of the OpenID provider that signs members in. Null: there is none. */
   provider?: string | null;
+  /** True if there are members, whom a mailed link signs in. */
+  mailsLinks?: boolean;
   /** Left out if the browser is not signed in. */
   me?: Me;
   projects?: readonly Listed[];

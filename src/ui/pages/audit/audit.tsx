@@ -11,7 +11,7 @@ import { Views } from "../../components/views.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { changedUrl } from "../../state/paths.ts";
 import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
-import { actionText, actorText, valueText } from "./words.ts";
+import { actionText, actorText, targetText, valueText } from "./words.ts";
 
 const PATH = "/audit";
 
@@ -73,7 +73,7 @@ function Cells({ entry }: { entry: AuditEntry }) {
     <>
       <span class="cut strong">{actionText(entry)}</span>
       <span class="cut" dir="auto">
-        {entry.target.name ?? entry.target.id}
+        {targetText(entry)}
       </span>
       <span class="cut quiet wide-only" dir="auto">
         {actorText(entry)}
@@ -90,12 +90,14 @@ function EntryDetail({ entry, onClose }: { entry: AuditEntry; onClose: () => voi
     <Detail name="Change" id={id} busy={false} onClose={onClose}>
       <div class="detail-head">
         <h2>
-          {actionText(entry)}: <bdi>{target.name ?? target.id}</bdi>
+          {actionText(entry)}: <bdi>{targetText(entry)}</bdi>
         </h2>
         <dl class="facts">
           <Fact name="By" value={actorText(entry)} />
           <Fact name="At" value={<LocalTime at={at} />} />
-          <Fact name="Id" value={<a href={urlWith({ target: target.id }, PATH)}>{target.id}</a>} />
+          {target.id === requestId ? null : (
+            <Fact name="Id" value={<a href={urlWith({ target: target.id }, PATH)}>{target.id}</a>} />
+          )}
           {ip === null ? null : <Fact name="From" value={ip} />}
           {requestId === null ? null : <Fact name="Request" value={requestId} />}
         </dl>

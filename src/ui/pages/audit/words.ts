@@ -10,6 +10,7 @@ export function actionText({ action }: AuditEntry): string {
 
 const NOUNS: Readonly<Record<string, string>> = {
   sender: "project",
+  sign_in: "sign-in",
   dkim_key: "DKIM key",
   api_key: "API key",
 };
@@ -25,6 +26,18 @@ const ACTORS: Readonly<Record<AuditEntry["actor"]["type"], string>> = {
 /** Returns who made a change. */
 export function actorText({ actor: { type, id, name } }: AuditEntry): string {
   return name ?? id ?? ACTORS[type];
+}
+
+const SIGN_INS: Readonly<Record<string, string>> = {
+  key: "by an API key",
+  link: "by a link",
+  provider: "by the provider",
+};
+
+/** Returns what has changed. A refused sign-in without an address shows how it was tried, because its id is that of the request. */
+export function targetText({ target: { id, name }, requestId, changes }: AuditEntry): string {
+  if (name !== null || id !== requestId) return name ?? id;
+  return SIGN_INS[String(changes.how?.[1])] ?? "without an address";
 }
 
 /** Returns a value before or after a change. */

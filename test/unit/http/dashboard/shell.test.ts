@@ -35,6 +35,7 @@ function dashboard(draw: Draw) {
       files: async () => [],
       program: "postrider",
       provider: null,
+      hasMembers: async () => false,
     },
     async () => Response.json(me),
   );
