@@ -5,6 +5,7 @@
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
+import { quantile } from "./prove/support/table.ts";
 import { handOver } from "./support/figures.ts";
 import { benchFolder } from "./support/folder.ts";
 import { numberOption, rounds } from "./support/options.ts";
@@ -73,11 +74,6 @@ async function receipts(): Promise<Receipt[]> {
     );
   }
   return Promise.all(sends);
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
 await importContacts();

@@ -133,6 +133,11 @@ export function addressKey(email: string): string {
   return spellingKey(normalizeAddress(email) ?? email);
 }
 
+/** Returns the key of a value that a client gives; null if the value is no address. */
+export function keyOfAddress(given: unknown): string | null {
+  return typeof given === "string" && normalizeAddress(given) !== null ? addressKey(given) : null;
+}
+
 /** Returns the spelling that keys use. For the result of `normalizeAddress`, that is its key. */
 export function spellingKey(email: string): string {
   return email.normalize("NFC").toLowerCase();

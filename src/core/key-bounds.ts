@@ -1,4 +1,4 @@
-import { addressKey, normalizeAddress, normalizeDomain } from "./addresses.ts";
+import { keyOfAddress, normalizeDomain } from "./addresses.ts";
 
 /** How far a key may go, in addition to its scopes. It makes keys safe for agents. */
 export interface KeyBounds {
@@ -21,7 +21,7 @@ export function recipientRule(text: string): string | null {
     const domain = normalizeDomain(text.slice(1));
     return domain === null ? null : `@${domain}`;
   }
-  return normalizeAddress(text) === null ? null : addressKey(text);
+  return keyOfAddress(text);
 }
 
 /** Returns whether the rules let a key send to an address key. `@example.com` means that very domain. */

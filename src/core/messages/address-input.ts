@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ADDRESS_EXPECTED, type Mailbox, normalizeAddress } from "../addresses.ts";
-import type { ErrorCode, Issue } from "../errors.ts";
+import { type ErrorCode, invalid, type Issue } from "../errors.ts";
 import { isLonger } from "../validation.ts";
 
 /** Maximum characters of a display name. */
@@ -127,6 +127,13 @@ export function addressIssues(
     ...(unreadable ? [{ param: `${param}.email`, message: ADDRESS_EXPECTED, code }] : []),
     ...nameIssues(name, `${param}.name`),
   ];
+}
+
+/** Returns the normalized form of a bare address. @throws AppError 422 `invalid_email` for the field `param` if it is none */
+export function requiredAddress(text: string, param: string): string {
+  const email = normalizeAddress(text);
+  if (email === null) throw invalid(param, ADDRESS_EXPECTED, "invalid_email");
+  return email;
 }
 
 function textExpected(text: string): string {

@@ -1,4 +1,4 @@
-import { addressKey, normalizeAddress } from "../../core/addresses.ts";
+import { keyOfAddress } from "../../core/addresses.ts";
 import { AppError } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import type { OpenId, OpenIdChecks } from "../../net/openid.ts";
@@ -59,7 +59,7 @@ export async function signInByClaims(
 
 /** Returns the address that a provider claims, verified or not; null if it claims none. */
 export function addressIn({ email }: Claims): string | null {
-  return typeof email === "string" && normalizeAddress(email) !== null ? addressKey(email) : null;
+  return keyOfAddress(email);
 }
 
 /** Returns the address that the provider has verified. Another one could be anybody's (OpenID Connect Core §5.7). */

@@ -20,7 +20,8 @@ import {
   readChoices,
   type TopicShape,
 } from "../../core/audience/topics.ts";
-import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
+import { addressKey } from "../../core/addresses.ts";
+import { requiredAddress } from "../../core/messages/address-input.ts";
 import { AppError, invalid, readAll, existing } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { wellFormed } from "../../core/text.ts";
@@ -118,16 +119,10 @@ function nameOf(name: string | null): string | null {
   return name === null ? null : name.toWellFormed();
 }
 
-function addressOf(text: string): string {
-  const email = normalizeAddress(text);
-  if (email === null) throw invalid("email", ADDRESS_EXPECTED, "invalid_email");
-  return email;
-}
-
 /** Returns the address, empty if none is given. Throws 422 with all issues. */
 export function checkedAddress({ email, metadata }: Partial<NewContact>): string {
   const [address] = readAll(
-    () => (email === undefined ? "" : addressOf(email)),
+    () => (email === undefined ? "" : requiredAddress(email, "email")),
     () => checkMetadata(metadata),
   );
   return address;

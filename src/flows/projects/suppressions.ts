@@ -1,4 +1,5 @@
-import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
+import { addressKey } from "../../core/addresses.ts";
+import { requiredAddress } from "../../core/messages/address-input.ts";
 import { type AppError, invalid, readAll } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { limitsOf, overQuota, type Quotas } from "../../core/quotas.ts";
@@ -36,8 +37,7 @@ export function manual(senderId: string, email: string, now: number): Suppressio
 
 /** Returns the key of an address. Throws 422 if the text is not an address. */
 function keyOf(email: string): string {
-  if (normalizeAddress(email) === null) throw invalid("email", ADDRESS_EXPECTED, "invalid_email");
-  return addressKey(email);
+  return addressKey(requiredAddress(email, "email"));
 }
 
 /** Returns the expiry in milliseconds, or null if there is none. Throws 422 if it is not a time in the future. */

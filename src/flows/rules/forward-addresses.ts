@@ -1,8 +1,9 @@
 import { actingAs, currentActor } from "../../core/actor.ts";
-import { addressKey, normalizeAddress, splitAddress } from "../../core/addresses.ts";
+import { addressKey } from "../../core/addresses.ts";
+import { requiredAddress } from "../../core/messages/address-input.ts";
 import type { Key } from "../../core/crypto/key-ring.ts";
 import { openLink, sealLink } from "../../core/crypto/sealed-link.ts";
-import { AppError, invalid } from "../../core/errors.ts";
+import { AppError } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import { type Db, type Statement, type Store, ConstraintError } from "../../store/engine/client.ts";
@@ -62,8 +63,7 @@ export async function addForwardAddress(
   given: string,
   record: (address: ForwardAddress) => readonly Statement[],
 ): Promise<ForwardAddress> {
-  const email = normalizeAddress(given);
-  if (email === null || splitAddress(email) === null) throw invalid("email", "must be an email address.");
+  const email = requiredAddress(given, "email");
   const sent = await retryOnConflict(
     () => askOnce(deps, project, email, record),
     (error) => isBroken(error, "changed_since_read") || isTaken(error),

@@ -1,7 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
+import { addressKey } from "../../core/addresses.ts";
+import { requiredAddress } from "../../core/messages/address-input.ts";
 import { seal } from "../../core/crypto/secretbox.ts";
-import { AppError, existing, invalid } from "../../core/errors.ts";
+import { AppError, existing } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { countRunning, type Erasure, getErasure, insertErasure } from "../../store/erasures/erasures.ts";
 import { namedProject, projectOf } from "../access/project.ts";
@@ -69,7 +70,7 @@ function createRoute({ db, boxKey }: Parts): Route {
     answers: { 202: ErasureView },
     errors: ["conflict", "not_found"],
     async handle({ principal, body, now, request, record }) {
-      if (normalizeAddress(body.email) === null) throw invalid("email", ADDRESS_EXPECTED, "invalid_email");
+      const key = addressKey(requiredAddress(body.email, "email"));
       const project = await projectOf(db, principal, namedProject(request.headers));
       const { accountId } = principal;
       if ((await countRunning(db, accountId, MAX_RUNNING)) >= MAX_RUNNING)
@@ -82,7 +83,7 @@ function createRoute({ db, boxKey }: Parts): Route {
         id: newId("era", now),
         accountId,
         senderId: project?.id ?? null,
-        sealedEmail: seal(boxKey, addressKey(body.email)),
+        sealedEmail: seal(boxKey, key),
         createdAt: now,
       };
       const answer = accepted(show(erasure));

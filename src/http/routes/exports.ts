@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
-import { invalid } from "../../core/errors.ts";
+import { addressKey } from "../../core/addresses.ts";
+import { requiredAddress } from "../../core/messages/address-input.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import type { RowPlace } from "../../store/engine/place.ts";
 import {
@@ -55,9 +55,8 @@ export function exportRoutes(deps: Parts): Route[] {
       answers: { 200: NDJSON },
       errors: ["not_found", "service_unavailable"],
       async handle({ principal, query, request, now }) {
-        if (normalizeAddress(query.email) === null) throw invalid("email", ADDRESS_EXPECTED, "invalid_email");
+        const key = addressKey(requiredAddress(query.email, "email"));
         const project = await projectOf(deps.db, principal, namedProject(request.headers));
-        const key = addressKey(query.email);
         const pieces = linesOf(deps, { ...principal, senderId: project?.id ?? null }, key, now);
         const owner = project?.id ?? principal.accountId;
         const size = Number.POSITIVE_INFINITY;

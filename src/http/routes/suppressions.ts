@@ -1,6 +1,6 @@
 import { exampleId } from "../openapi/examples.ts";
 import { type Static, Type } from "@sinclair/typebox";
-import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
+import { addressKey, ADDRESS_EXPECTED, keyOfAddress } from "../../core/addresses.ts";
 import type { AppError } from "../../core/errors.ts";
 import {
   addSuppressions,
@@ -178,7 +178,7 @@ function batchRoute(deps: SuppressionDeps): Route {
     examples: { answer: { data: [{ id: exampleId("sup"), email: "ben@example.com" }] } },
     answers: { 207: BatchResult },
     async handle({ senderId, project, body, now, record }) {
-      const keys = body.emails.map((email) => itemKey(email));
+      const keys = body.emails.map((email) => keyOfAddress(email));
       const wanted = new Map(
         keys.flatMap((key) => (key === null ? [] : [[key, manual(senderId, key, now)] as const])),
       );
@@ -195,10 +195,6 @@ function batchRoute(deps: SuppressionDeps): Route {
       return answerOf(await addSuppressions(deps, adding, wanted, (listed) => record(answerOf(listed))));
     },
   });
-}
-
-function itemKey(email: unknown): string | null {
-  return typeof email === "string" && normalizeAddress(email) !== null ? addressKey(email) : null;
 }
 
 /** Returns why an item was not added. `param` is relative to the item, so it is empty. */

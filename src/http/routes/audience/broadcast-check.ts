@@ -1,8 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { checkBroadcast } from "../../../flows/broadcasts/check.ts";
 import { MAX_TEST_ADDRESSES, testBroadcast, type TestSend } from "../../../flows/broadcasts/test-sends.ts";
-import { ADDRESS_EXPECTED, normalizeAddress } from "../../../core/addresses.ts";
-import { invalid } from "../../../core/errors.ts";
+import { requiredAddress } from "../../../core/messages/address-input.ts";
 import { accepted, ok } from "../../routing/answer.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
@@ -89,7 +88,7 @@ export function broadcastCheckRoutes(deps: Parts): Route[] {
       errors: ["not_found", "permission_error", "validation_error", "conflict"],
       async handle({ project, principal, params: { id }, body, now, record }) {
         const { contactId = null } = body;
-        const to = body.to.map((address, at) => addressAt(address, at));
+        const to = body.to.map((address, at) => requiredAddress(address, `to[${at}]`));
         const acting = { project, by: principal, now };
         const answer = (messages: readonly TestSend[]) => accepted({ messages: [...messages] });
         return answer(
@@ -98,10 +97,4 @@ export function broadcastCheckRoutes(deps: Parts): Route[] {
       },
     }),
   ];
-}
-
-function addressAt(address: string, at: number): string {
-  const email = normalizeAddress(address);
-  if (email === null) throw invalid(`to[${at}]`, ADDRESS_EXPECTED, "invalid_email");
-  return email;
 }

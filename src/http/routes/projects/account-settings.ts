@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { ADDRESS_EXPECTED, normalizeAddress } from "../../../core/addresses.ts";
-import { existing, invalid } from "../../../core/errors.ts";
+import { requiredAddress } from "../../../core/messages/address-input.ts";
+import { existing } from "../../../core/errors.ts";
 import { NOTICE_KINDS } from "../../../core/notices/kinds.ts";
 import { changeNotices } from "../../../flows/notices/settings.ts";
 import { noticeSettings } from "../../../store/notices/notice-settings.ts";
@@ -128,18 +128,11 @@ async function shown(
 }
 
 function ownerEmailOf({ ownerEmail }: Static<typeof UpdateAccount>): string | undefined {
-  if (ownerEmail === undefined) return undefined;
-  const address = normalizeAddress(ownerEmail);
-  if (address === null) throw invalid("ownerEmail", ADDRESS_EXPECTED, "invalid_email");
-  return address;
+  return ownerEmail === undefined ? undefined : requiredAddress(ownerEmail, "ownerEmail");
 }
 
 function toOf({ notices }: Static<typeof UpdateAccount>): string[] | null | undefined {
   const to = notices?.to;
   if (to == null) return to;
-  return to.map((given, at) => {
-    const address = normalizeAddress(given);
-    if (address === null) throw invalid(`notices.to[${at}]`, ADDRESS_EXPECTED, "invalid_email");
-    return address;
-  });
+  return to.map((given, at) => requiredAddress(given, `notices.to[${at}]`));
 }

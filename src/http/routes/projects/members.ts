@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { ADDRESS_EXPECTED, addressKey, normalizeAddress } from "../../../core/addresses.ts";
+import { addressKey } from "../../../core/addresses.ts";
+import { requiredAddress } from "../../../core/messages/address-input.ts";
 import { AppError, invalid } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { ConstraintError, type Db } from "../../../store/engine/client.ts";
@@ -99,9 +100,8 @@ function show(member: Member): Static<typeof MemberSchema> {
 }
 
 /** Returns the address of a new member. Throws 422 if it is none. */
-function emailOf({ email }: { email?: string }): string {
-  if (email === undefined || normalizeAddress(email) === null) throw invalid("email", ADDRESS_EXPECTED);
-  return addressKey(email);
+function emailOf({ email = "" }: { email?: string }): string {
+  return addressKey(requiredAddress(email, "email"));
 }
 
 /** Returns the projects of a member. Throws 422 for an owner, and for a project that is not the account's. */
