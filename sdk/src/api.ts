@@ -2865,10 +2865,21 @@ export interface components {
                 folder: ("inbox" | "spam" | "trash") | null;
                 archive: boolean;
                 markRead: boolean;
-                replyTemplateId: string | null;
-                /** @description The addresses that it is forwarded to. A trial does not count its Received fields. */
-                forwardTo: string[];
-                notForwarded: ("loop" | "automatic" | "spam") | null;
+                reply: {
+                    /** @example rul_01hzy8 */
+                    ruleId: string;
+                    /** @example out-of-office */
+                    templateId: string;
+                    reason: string | null;
+                } | null;
+                /** @description The forwards, each to another address. */
+                forwards: {
+                    /** @example rul_01hzy8 */
+                    ruleId: string;
+                    /** @example ana@example.com */
+                    to: string;
+                    reason: string | null;
+                }[];
                 reject: string | null;
                 drop: boolean;
             };

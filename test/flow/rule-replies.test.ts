@@ -39,6 +39,8 @@ async function newRule(then: Record<string, unknown> = { replyTemplateId: templa
   return body;
 }
 const received = (letter: Partial<Letter> = {}) => deliveredRecord(service, { to: BOX, ...letter });
+const tried = async ({ id }: { id: string }) =>
+  (await call("POST", "/v1/rules/try", { emailId: id })).body.outcome;
 /** Sends the replies that are due, and returns the messages of a received one's conversation. */
 async function conversation({ threadId }: { threadId: string }) {
   await turnUntil(clock, async () => (await dueEffects(service.app.db, clock.now(), 1)).length === 0);
@@ -57,38 +59,53 @@ test("a rule answers a message with its template, as a program does, in the same
   expect(raw).toContain('Thanks for "Hello". We are away.');
 });
 
-const UNANSWERED: [what: string, letter: Partial<Letter>][] = [
-  ["whose author is not proven", { headers: ["From: ada@other.test"] }],
-  ["with the null reverse path", { mailFrom: "", headers: ["From: nobody@client.test"] }],
-  ["of a program", { headers: ["From: a1@client.test", "Auto-Submitted: auto-generated"] }],
-  ["in bulk", { headers: ["From: a2@client.test", "Precedence: bulk"] }],
-  ["of a mailing list", { headers: ["From: a3@client.test", "List-Id: <news.client.test>"] }],
+const UNANSWERED: [what: string, letter: Partial<Letter>, reason: string][] = [
+  ["whose author is not proven", { headers: ["From: ada@other.test"] }, "unauthenticated"],
+  ["with the null reverse path", { mailFrom: "", headers: ["From: nobody@client.test"] }, "automatic"],
+  ["of a program", { headers: ["From: a1@client.test", "Auto-Submitted: auto-generated"] }, "automatic"],
+  ["in bulk", { headers: ["From: a2@client.test", "Precedence: bulk"] }, "bulk"],
+  ["of a mailing list", { headers: ["From: a3@client.test", "List-Id: <news.client.test>"] }, "bulk"],
   [
     "that can be unsubscribed from",
     { headers: ["From: a4@client.test", "List-Unsubscribe: <mailto:x@client.test>"] },
+    "bulk",
   ],
-  ["that asks for no answer", { headers: ["From: a5@client.test", "X-Auto-Response-Suppress: All"] }],
+  [
+    "that asks for no answer",
+    { headers: ["From: a5@client.test", "X-Auto-Response-Suppress: All"] },
+    "automatic",
+  ],
 ];
-test.each(UNANSWERED)("no rule answers a message %s, and a trial says so", async (_, letter) => {
+test.each(UNANSWERED)("no rule answers a message %s, and a trial says why", async (_, letter, reason) => {
   await newRule();
   const record = await received(letter);
   expect(record.rules).toHaveLength(1);
   expect(await conversation(record)).toHaveLength(1);
-  const { outcome } = (await call("POST", "/v1/rules/try", { emailId: record.id })).body;
-  expect(outcome.replyTemplateId).toBeNull();
+  expect((await tried(record)).reply.reason).toBe(reason);
 });
 
 test("each author gets one reply a day from a rule, and a trial does not count", async () => {
-  await newRule();
+  const { id } = await newRule();
   const letter = { headers: ["From: daily@client.test"] };
   const first = await received(letter);
-  expect((await call("POST", "/v1/rules/try", { emailId: first.id })).body.outcome.replyTemplateId).toBe(
-    templateId,
-  );
+  expect((await tried(first)).reply).toEqual({ ruleId: id, templateId, reason: null });
   expect(await conversation(first)).toHaveLength(2);
-  expect(await conversation(await received({ ...letter, body: "again" }))).toHaveLength(1);
+  const again = await received({ ...letter, body: "again" });
+  expect(await conversation(again)).toHaveLength(1);
+  expect((await tried(again)).reply.reason).toBe("answered_today");
   clock.shift(DAY_MS);
   expect(await conversation(await received({ ...letter, body: "tomorrow" }))).toHaveLength(2);
+});
+
+test("a trial names the check of a send that would refuse the reply", async () => {
+  const spare = (await call("POST", "/v1/templates", { name: "Gone", slug: "gone", subject: "x", text: "x" }))
+    .body;
+  await newRule({ replyTemplateId: "gone" });
+  const record = await received({ headers: ["From: tried@client.test"] });
+  await call("POST", "/v1/suppressions", { email: "tried@client.test", reason: "manual" });
+  expect((await tried(record)).reply.reason).toBe("suppressed_recipient");
+  await call("DELETE", `/v1/templates/${spare.id}`);
+  expect((await tried(record)).reply.reason).toBe("template_not_found");
 });
 
 test("two processes answer each message once", async () => {

@@ -103,7 +103,10 @@ describe("a rule", () => {
     await wide("PATCH", `/v1/members/${kept}`, { senderIds: [second.id] });
     for (const { id } of rules) {
       for (const other of rules) await call("PATCH", `/v1/rules/${other.id}`, { enabled: other.id === id });
-      expect((await threadOf(await received())).assigneeId).toBeNull();
+      const record = await received();
+      expect((await threadOf(record)).assigneeId).toBeNull();
+      const { body } = await call("POST", "/v1/rules/try", { emailId: record.id });
+      expect([body.rules[0].matched, body.outcome.assigneeId]).toEqual([true, null]);
     }
     const refused = await call("POST", "/v1/rules", { name: "x", when: {}, then: { assigneeId: removed } });
     expect([refused.status, refused.body.error.param]).toEqual([422, "then.assigneeId"]);
@@ -206,9 +209,8 @@ test("a trial shows each rule up to the one that ends them, and the first condit
     folder: "spam",
     archive: false,
     markRead: true,
-    replyTemplateId: null,
-    forwardTo: [],
-    notForwarded: null,
+    reply: null,
+    forwards: [],
     reject: null,
     drop: false,
   });

@@ -12,8 +12,11 @@ export const MAX_FORWARD_RECEIVED = 50;
 /** Maximum number of addresses that the rules forward a message to. */
 export const MAX_FORWARDS = 5;
 
-/** Why a message is not forwarded: it goes round, a program has answered with it, or it is taken for spam. */
-export const NOT_FORWARDED = ["loop", "automatic", "spam"] as const;
+/**
+ * Why a message is not forwarded: it goes round, is the answer of a program, or is taken for spam. If several inboxes of the
+ * project forward it to an address, the first does.
+ */
+export const NOT_FORWARDED = ["loop", "automatic", "spam", "already_forwarded"] as const;
 export type NotForwarded = (typeof NOT_FORWARDED)[number];
 
 /**

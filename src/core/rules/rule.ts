@@ -74,7 +74,7 @@ export interface RuleMail {
   mailFrom: string;
   /** Address of the inbox that it came to. */
   inboxAddress: string;
-  /** Number of Received fields that it came with; 0 if they are not counted. */
+  /** Number of Received fields that it came with. */
   receivedFields: number;
 }
 

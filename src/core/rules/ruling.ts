@@ -2,7 +2,7 @@ import { MAX_LABELS } from "../messages/mailbox.ts";
 import type { CheckedRule } from "./match.ts";
 import { addressKey } from "../addresses.ts";
 import { MAX_FORWARDS, type NotForwarded, whyNotForwarded } from "./forwarding.ts";
-import { mayBeAnswered } from "./automatic-reply.ts";
+import { type NotAnswered, whyNotAnswered } from "./automatic-reply.ts";
 import type { AskedRule, RuleMail, RuleThen } from "./rule.ts";
 
 /** A rule that a message met, as its record shows it. */
@@ -20,15 +20,21 @@ export interface Ruling {
   folder: NonNullable<RuleThen["folder"]> | null;
   archive: boolean;
   markRead: boolean;
-  /** The rule that answers it, with a template. Null: none does, or a program must not answer the message. */
-  reply: { ruleId: string; templateId: string } | null;
-  /** The rules that forward it, each to another address. */
-  forwards: readonly { ruleId: string; to: string }[];
-  /** Why those rules do not forward it; null if they do. */
-  unforwarded: NotForwarded | null;
+  /** The rule that answers it with a template, or the reason why it does not. Null: no rule answers. */
+  reply: { ruleId: string; templateId: string; reason: NotAnswered | null } | null;
+  /** The rules that forward it, each to another address, or the reason why they do not. */
+  forwards: readonly RuledForward[];
   /** Null: the message is stored. */
   refusal: { how: "reject"; text: string } | { how: "drop" } | null;
   applied: AppliedRule[];
+}
+
+/** A forward by a rule. */
+export interface RuledForward {
+  ruleId: string;
+  to: string;
+  /** Null: it is forwarded. */
+  reason: NotForwarded | null;
 }
 
 /** The ruling if no rule matches. */
@@ -40,7 +46,6 @@ export const NO_RULING: Ruling = {
   markRead: false,
   reply: null,
   forwards: [],
-  unforwarded: null,
   refusal: null,
   applied: [],
 };
@@ -54,35 +59,35 @@ export function rulingOf(checked: readonly CheckedRule[], mail: RuleMail): Rulin
     matching.findLast(({ then }) => then[name] !== undefined)?.then[name] ?? null;
   const folder = last("folder");
   const isSpam = folder === null ? mail.isSpam : folder === "spam";
-  const forwards = forwardsOf(matching);
+  const isRefused = reject !== undefined || drop === true;
   return {
     labels: [...new Set(matching.flatMap(({ then }) => then.labels ?? []))].slice(0, MAX_LABELS),
     assigneeId: last("assigneeId"),
     folder,
     archive: matching.some(({ then }) => then.archive === true),
     markRead: matching.some(({ then }) => then.markRead === true),
-    reply: mayBeAnswered(mail) ? replyOf(matching) : null,
-    forwards,
-    unforwarded: forwards.length === 0 ? null : whyNotForwarded(mail, isSpam),
+    reply: isRefused ? null : replyOf(matching, mail),
+    forwards: isRefused ? [] : forwardsOf(matching, whyNotForwarded(mail, isSpam)),
     refusal:
       reject === undefined ? (drop === true ? { how: "drop" } : null) : { how: "reject", text: reject },
     applied: matching.map(({ id, name }) => ({ id, name })),
   };
 }
 
-function replyOf(matching: readonly AskedRule[]): Ruling["reply"] {
+function replyOf(matching: readonly AskedRule[], mail: RuleMail): Ruling["reply"] {
   const rule = matching.findLast(({ then }) => then.replyTemplateId !== undefined);
   const templateId = rule?.then.replyTemplateId;
-  return rule === undefined || templateId === undefined ? null : { ruleId: rule.id, templateId };
+  if (rule === undefined || templateId === undefined) return null;
+  return { ruleId: rule.id, templateId, reason: whyNotAnswered(mail) };
 }
 
 /** Returns the first rule for each address. */
-function forwardsOf(matching: readonly AskedRule[]): { ruleId: string; to: string }[] {
-  const byAddress = new Map<string, { ruleId: string; to: string }>();
+function forwardsOf(matching: readonly AskedRule[], reason: NotForwarded | null): RuledForward[] {
+  const byAddress = new Map<string, RuledForward>();
   for (const { id: ruleId, then } of matching) {
     if (then.forwardTo === undefined) continue;
     const key = addressKey(then.forwardTo);
-    if (!byAddress.has(key)) byAddress.set(key, { ruleId, to: then.forwardTo });
+    if (!byAddress.has(key)) byAddress.set(key, { ruleId, to: then.forwardTo, reason });
   }
   return [...byAddress.values()].slice(0, MAX_FORWARDS);
 }

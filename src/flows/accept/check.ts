@@ -7,7 +7,7 @@ import { CLIPPED_OCTETS, type Finding, findingsIn, warning } from "../../mail/te
 import type { Project } from "../../store/projects/projects.ts";
 import { findSuppressions } from "../../store/projects/suppressions.ts";
 import { findTemplate } from "../../store/projects/templates.ts";
-import { prepareSend, type SendingKey } from "./accept.ts";
+import { prepareSend, type SendingKey, type SendOptions } from "./accept.ts";
 import type { SendContent } from "./content.ts";
 import { leavingOctets } from "./leaving-html.ts";
 import { recipientFindings } from "./recipient-findings.ts";
@@ -26,6 +26,8 @@ export interface SendCheck {
   findings: Finding[];
 }
 
+/** Code of the finding that a recipient is suppressed. */
+export const SUPPRESSED = "suppressed_recipient";
 /** Octets of a header, and of base64 for each octet of a file with its line ends. */
 const HEADER_OCTETS = 1024;
 const BASE64_GROWTH = 1.37;
@@ -37,14 +39,18 @@ const NOTHING: SendContent = {
   keep: async () => ({ body: null, attachments: [], size: 0 }),
 };
 
-/** Puts a send through the rules of sending, and looks at its message. Stores and sends nothing. */
+/**
+ * Puts a send through the rules of sending, and looks at its message. Stores and sends nothing.
+ * @param options of a send that is not posted, such as a reply
+ */
 export async function checkSending(
   deps: Sending,
   project: Project,
   by: SendingKey,
   send: CheckedSend,
+  options: Omit<SendOptions, "content"> = {},
 ): Promise<SendCheck> {
-  const refusal = await refusalOfSend(deps, project, by, send);
+  const refusal = await refusalOfSend(deps, project, by, send, options);
   const { rendered, error, findings: ofTemplate } = await renderedBody(deps, project, send);
   const { item } = send;
   const attachments = (item.attachments ?? []).map(({ filename, content }) => ({
@@ -94,9 +100,10 @@ async function refusalOfSend(
   project: Project,
   by: SendingKey,
   send: CheckedSend,
+  options: Omit<SendOptions, "content">,
 ): Promise<AppError | null> {
   try {
-    const { recipients } = await prepareSend(deps, project, by, send, { content: NOTHING });
+    const { recipients } = await prepareSend(deps, project, by, send, { ...options, content: NOTHING });
     await refuseOverVolume(deps, project, recipients);
     return null;
   } catch (error) {
@@ -145,7 +152,7 @@ async function suppressedFindings(
   const found = await findSuppressions(db, senderId, keys, clock.now());
   return [...found.keys()].map((email) =>
     warning(
-      "suppressed_recipient",
+      SUPPRESSED,
       `${email} is suppressed, so the message would not go there.`,
       `Leave it out, or lift the suppression with DELETE /v1/suppressions?email=${encodeURIComponent(email)}.`,
     ),

@@ -203,3 +203,15 @@ export const BY_PARTY: Partial<Record<ReplyCategory, Partial<Record<ResponsibleP
       },
     },
   };
+
+/** Why a rule does not forward a received message. */
+export const UNFORWARDED: Readonly<Record<string, string>> = {
+  loop: "it was forwarded before, and could go round for ever",
+  automatic: "it is the answer of a program",
+  spam: "it is filed as spam",
+  already_forwarded: "the address gets it from another inbox of the project",
+  address_not_confirmed: "its owner has not confirmed the address",
+  content_gone: "its content is gone",
+  rule_changed: "the rule was changed or deleted before",
+  rule_disabled: "the rule was disabled before",
+};

@@ -6,7 +6,8 @@ import type { Message } from "../../store/messages/messages.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
 import { RETRIES_EXHAUSTED } from "../deliver/verdict.ts";
 import { providerLane } from "../lanes/providers.ts";
-import { BY_CATEGORY, BY_PARTY, BY_REASON, BY_STATUS, type Cause, WHAT } from "./causes.ts";
+import type { Forward } from "../../store/rules/rule-effects.ts";
+import { BY_CATEGORY, BY_PARTY, BY_REASON, BY_STATUS, type Cause, UNFORWARDED, WHAT } from "./causes.ts";
 import { timeOf, type Wait } from "./waits.ts";
 
 /** The outcome of one recipient, in plain words. */
@@ -27,12 +28,14 @@ export interface Explanation {
 /**
  * Explains what became of a message. It reads refusals by the same table as the delivery itself.
  * @param waits what the lanes of waiting recipients do
+ * @param forwards of a received message by rules
  */
 export function explain(
   message: Message,
   recipients: readonly Recipient[],
   now: number,
   waits: ReadonlyMap<Recipient, Wait> = new Map(),
+  forwards: readonly Forward[] = [],
 ): Explanation {
   const explained = recipients.map((recipient) => {
     const wait = waits.get(recipient);
@@ -41,7 +44,18 @@ export function explain(
       : { email: recipient.email, status: recipient.status, what: WHAT[recipient.status], ...wait };
   });
   const forward = message.viaDomain === null ? "" : "A rule forwards a received message. ";
-  return { summary: forward + summaryOf(message, explained), recipients: explained };
+  const summary = forward + summaryOf(message, explained);
+  return { summary: [summary, ...unforwarded(forwards)].join(" "), recipients: explained };
+}
+
+/** Returns sentences about the forwards that were not sent. They are not tried again. */
+function unforwarded(forwards: readonly Forward[]): string[] {
+  const missing = forwards.flatMap(({ to, reason }) =>
+    reason === null
+      ? []
+      : [`It was not forwarded to ${to ?? "an address"}: ${UNFORWARDED[reason] ?? `\`${reason}\``}.`],
+  );
+  return missing.length === 0 ? [] : [...missing, "POST /v1/emails/{id}/forward sends it by hand."];
 }
 
 function explainRecipient(message: Message, recipient: Recipient, now: number): Explained {

@@ -1,4 +1,4 @@
-import { NO_RULING, type Ruling } from "../../core/rules/ruling.ts";
+import { NO_RULING, type RuledForward, type Ruling } from "../../core/rules/ruling.ts";
 import { addressKey } from "../../core/addresses.ts";
 import { newId } from "../../core/ids.ts";
 import type { SenderFacts } from "../../core/messages/sender.ts";
@@ -80,7 +80,7 @@ export async function storeInbound(
     named.set(senderId, withoutBytes(kept));
     const stored = arrivalIn(deps, place, mail, kept);
     arrivals.push(stored.arrival);
-    statements.push(...stored.statements, ...(await ruleEffects(deps, place, mail, stored.arrival)));
+    statements.push(...stored.statements, ...(await ruleEffects(deps, places, place, mail, stored.arrival)));
     events.push(...stored.events);
   }
   const announced = announceEvents(deps.clock, events, await currentWebhooks(deps, places, named));
@@ -92,26 +92,45 @@ export async function storeInbound(
 /** Returns the statements that ask for the reply and the forwards of rules, which are sent after the commit. */
 async function ruleEffects(
   { db, clock }: Receiving,
-  { inbox: { senderId }, ruling = NO_RULING }: ArrivalTarget,
+  places: readonly ArrivalTarget[],
+  place: ArrivalTarget,
   { inspection, envelope }: InboundMail,
   { messageId }: Arrival,
 ): Promise<Statement[]> {
-  const { reply, forwards, unforwarded } = ruling;
+  const { senderId } = place.inbox;
+  const { reply } = place.ruling ?? NO_RULING;
   const createdAt = clock.now();
-  const common = { messageId, senderId, emailId: null, reason: null, createdAt, dueAt: createdAt };
-  const effects: RuleEffect[] = forwards.map(({ ruleId }, at) => ({
+  const common = { messageId, senderId, emailId: null, createdAt };
+  const effects: RuleEffect[] = forwardsOf(places, place).map(({ ruleId, reason }, at) => ({
     ...common,
     ord: at + 1,
     ruleId,
     templateId: null,
     author: null,
-    ...(unforwarded === null ? {} : { reason: unforwarded, dueAt: null }),
+    reason,
+    dueAt: reason === null ? createdAt : null,
   }));
-  if (reply !== null) {
+  if (reply !== null && reply.reason === null) {
     const email = inspection.mail.from?.email ?? envelope.mailFrom;
-    effects.push({ ...common, ...reply, ord: 0, author: await erasedForm(db, senderId, addressKey(email)) });
+    const author = await erasedForm(db, senderId, addressKey(email));
+    effects.push({ ...common, ...reply, ord: 0, author, dueAt: createdAt });
   }
   return effects.map(askForEffect);
+}
+
+/** Returns the forwards of a message from one of its inboxes. An address gets it from the first one of the project alone. */
+function forwardsOf(places: readonly ArrivalTarget[], place: ArrivalTarget): RuledForward[] {
+  const { forwards } = place.ruling ?? NO_RULING;
+  const taken = places
+    .slice(0, places.indexOf(place))
+    .filter(({ inbox }) => inbox.senderId === place.inbox.senderId)
+    .flatMap(({ ruling }) => ruling?.forwards ?? [])
+    .flatMap(({ to, reason }) => (reason === null ? [addressKey(to)] : []));
+  return forwards.map((forward) =>
+    forward.reason === null && taken.includes(addressKey(forward.to))
+      ? { ...forward, reason: "already_forwarded" }
+      : forward,
+  );
 }
 
 /** Returns the webhooks of the projects that a message goes to. */

@@ -2,6 +2,7 @@ import { addressKey } from "../../core/addresses.ts";
 import { newId } from "../../core/ids.ts";
 import type { ForwardedCopy } from "../../core/messages/forwarded.ts";
 import type { ReadItem } from "../../core/messages/send-item.ts";
+import type { CheckedSend } from "../../core/messages/send-rules.ts";
 import { sharedAttachments } from "../../store/messages/attachments.ts";
 import { forwardFacts, sharedContents } from "../../store/messages/message-content.ts";
 import { getMessage, type Message } from "../../store/messages/messages.ts";
@@ -41,10 +42,9 @@ export async function forwardMessage(deps: Sending, effect: RuleEffect, by: Send
     await db.write([...endEffect(effect, { emailId: null, reason: found }), ...failed]);
     return;
   }
-  const { message, domain, content, to } = found;
-  const send = { item: itemOf(message, to), scheduledAt: null };
+  const { send, viaDomain, content } = found;
   await sending(async () => {
-    const prepared = await prepareSend(deps, by.project, by.by, send, { content, viaDomain: domain });
+    const prepared = await prepareSend(deps, by.project, by.by, send, { content, viaDomain });
     await commitSend(deps, by.project, prepared, [
       ...endEffect(effect, { emailId: prepared.accepted.id, reason: null }),
       ruleWorked(ruleId),
@@ -61,18 +61,18 @@ export function failing({ id: ruleId, senderId, name }: Rule, now: number): Fail
   return { ruleId, senderId, name, noticeId: newId("ntc", now), now };
 }
 
-/** A message to forward, the domain of its inbox, and the address. */
+/** A message to forward. */
 interface FoundForward {
-  message: Message;
-  domain: string;
+  send: CheckedSend;
+  /** The domain of its inbox. */
+  viaDomain: string;
   content: SendContent;
-  to: string;
 }
 
-/** Returns what to forward, or why nothing is. */
-async function findForward(
+/** Returns what to forward as a rule says, or why nothing is. */
+export async function findForward(
   { db }: Sending,
-  { senderId, messageId }: RuleEffect,
+  { senderId, messageId }: Pick<RuleEffect, "senderId" | "messageId">,
   rule: Rule | null,
 ): Promise<FoundForward | string> {
   const to = rule?.then.forwardTo;
@@ -118,8 +118,8 @@ async function findForward(
       whole: { raw: whole.raw, envelope, rfcMessageId: message.rfcMessageId },
     }),
   };
-  const domain = inbox.address.slice(inbox.address.lastIndexOf("@") + 1);
-  return { message, domain, content, to: address.email };
+  const viaDomain = inbox.address.slice(inbox.address.lastIndexOf("@") + 1);
+  return { send: { item: itemOf(message, address.email), scheduledAt: null }, viaDomain, content };
 }
 
 /** Returns the send: From stays the author's, and nothing is tracked. */

@@ -15,7 +15,7 @@ import {
 } from "../../store/rules/rule-effects.ts";
 import { getRule } from "../../store/rules/rules.ts";
 import type { Sending } from "../accept/sending.ts";
-import { checkedReply, type SendBy, sendOne } from "../threads/send-one.ts";
+import { checkedReply, type PlacedSend, type SendBy, sendOne } from "../threads/send-one.ts";
 import { failing, forwardMessage } from "./forward.ts";
 
 /** Effects that are carried out in one turn. */
@@ -56,22 +56,38 @@ async function end({ db }: Sending, effect: RuleEffect, reason: string): Promise
 }
 
 async function reply(deps: Sending, effect: RuleEffect & { templateId: string }, by: SendBy): Promise<void> {
-  const { senderId, messageId, ruleId, templateId } = effect;
+  const compose = await findReply(deps, effect, by);
+  if (compose === null) return end(deps, effect, MESSAGE_GONE);
+  await sendOne(deps, by, compose, ({ accepted }) => [
+    ...endEffect(effect, { emailId: accepted.id, reason: null }),
+    ruleWorked(effect.ruleId),
+  ]);
+}
+
+/** Why a message is not answered whose conversation has been deleted since. */
+export const MESSAGE_GONE = "message_gone";
+
+/** Returns what composes the reply to a message with a template, as a program answers; null if its conversation is gone. */
+export async function findReply(
+  deps: Sending,
+  { senderId, messageId, templateId }: Pick<RuleEffect, "senderId" | "messageId"> & { templateId: string },
+  by: SendBy,
+): Promise<(() => Promise<PlacedSend>) | null> {
   const message = await getMessage(deps.db, senderId, messageId);
   const threadId = message?.threadId ?? null;
-  // The conversation has been deleted since.
-  if (threadId === null) return end(deps, effect, "message_gone");
+  if (message === null || threadId === null) return null;
   const asked = {
     messageId,
     templateId,
-    data: { from: message?.from ?? {}, subject: message?.subject ?? "" },
+    data: { from: message.from, subject: message.subject },
     headers: { "Auto-Submitted": "auto-replied" },
   };
-  const compose = () => checkedReply(deps, by, threadId, asked);
-  await sendOne(deps, by, compose, ({ accepted }) => [
-    ...endEffect(effect, { emailId: accepted.id, reason: null }),
-    ruleWorked(ruleId),
-  ]);
+  return () => checkedReply(deps, by, threadId, asked);
+}
+
+/** Returns why an effect was not carried out that was refused. */
+export function reasonOf({ details, type }: AppError): string {
+  return details.code ?? type;
 }
 
 /** Limits of the project that let it send again later. They are no failures of a rule. */
@@ -102,6 +118,6 @@ async function settleFailure({ db, clock }: Sending, effect: RuleEffect, error: 
   const rule = await getRule(db, senderId, ruleId);
   const isLimited = hasNoRoom || refusal?.type === "rate_limited";
   const failure = rule === null || isLimited ? [] : ruleFailed(failing(rule, now), words);
-  const reason = refusal?.details.code ?? refusal?.type ?? "internal_error";
+  const reason = refusal === null ? "internal_error" : reasonOf(refusal);
   await db.write([...endEffect(effect, { emailId: null, reason }), ...failure]);
 }

@@ -2,10 +2,10 @@ import { isSpam } from "../../core/messages/spam.ts";
 import type { RuleMail } from "../../core/rules/rule.ts";
 import type { MessageRecord } from "../read/record.ts";
 
-/** Returns what rules ask of a message that is stored. Its Received fields are not counted again. */
+/** Returns what rules ask of a message that is stored. @param receivedFields the number of those that it came with */
 export function storedRuleMail(
   { message, content, attachments }: MessageRecord,
-  inboxAddress: string,
+  { inboxAddress, receivedFields }: Pick<RuleMail, "inboxAddress" | "receivedFields">,
 ): RuleMail {
   const { auth, arrival, envelope } = content;
   const recipients = Array.isArray(envelope?.rcptTo) ? envelope.rcptTo.map(String) : [];
@@ -23,7 +23,7 @@ export function storedRuleMail(
     isSpam: arrival?.spam != null && isSpam(arrival.spam),
     mailFrom: String(envelope?.mailFrom ?? ""),
     inboxAddress,
-    receivedFields: 0,
+    receivedFields,
   };
 }
 

@@ -13,8 +13,17 @@ export async function requireAssignable(
   memberId: string,
   param = "assigneeId",
 ): Promise<void> {
-  const member = await getMember(db, project.accountId, memberId);
-  const sees = member !== null && (member.senderIds.length === 0 || member.senderIds.includes(project.id));
-  if (member === null || !sees || member.status === "disabled")
+  if (!(await isAssignable(db, project, memberId)))
     throw invalid(param, "must be the id of a member who may see this project (GET /v1/members).");
+}
+
+/** Returns whether a thread of the project can be assigned to a member of its account. */
+export async function isAssignable(
+  db: Db,
+  project: Pick<Project, "id" | "accountId">,
+  memberId: string,
+): Promise<boolean> {
+  const member = await getMember(db, project.accountId, memberId);
+  if (member === null || member.status === "disabled") return false;
+  return member.senderIds.length === 0 || member.senderIds.includes(project.id);
 }

@@ -1,22 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { existing, notFound } from "../../core/errors.ts";
-import { checkRules } from "../../core/rules/match.ts";
 import { MAX_RULES } from "../../core/rules/rule.ts";
-import { readRecord } from "../../flows/read/record.ts";
-import { storedRuleMail } from "../../flows/rules/rule-mail.ts";
+import type { Sending } from "../../flows/accept/sending.ts";
 import { changeRule, createRule } from "../../flows/rules/save-rule.ts";
-import {
-  deleteRule,
-  enabledRules,
-  getRule,
-  listRules,
-  type Rule,
-  rulePlace,
-} from "../../store/rules/rules.ts";
+import { tryRules } from "../../flows/rules/try-rules.ts";
+import { deleteRule, getRule, listRules, type Rule, rulePlace } from "../../store/rules/rules.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { getInbox } from "../../store/threads/inboxes.ts";
 import { openDetails } from "../../store/notices/notices.ts";
-import type { LargeContents } from "../../store/contents/large-reads.ts";
 import { exampleId } from "../openapi/examples.ts";
 import { RULE_FIELDS, RuleView, showRule, showTrial, TrialView } from "../views/rule.ts";
 import { created, noContent, ok } from "../routing/answer.ts";
@@ -36,11 +26,11 @@ const CreateRule = Type.Object(
 );
 const ChangeRule = Type.Partial(CreateRule, { title: "RuleChanges" });
 /** Returns the routes of `/v1/rules`. */
-export function ruleRoutes(deps: LargeContents): Route[] {
+export function ruleRoutes(deps: Sending): Route[] {
   return [...collectionRoutes(deps), ...itemRoutes(deps), tryRoute(deps)];
 }
 
-function collectionRoutes({ db }: LargeContents): Route[] {
+function collectionRoutes({ db }: Sending): Route[] {
   return [
     projectRoute({
       method: "POST",
@@ -79,7 +69,7 @@ function collectionRoutes({ db }: LargeContents): Route[] {
   ];
 }
 
-function itemRoutes({ db }: LargeContents): Route[] {
+function itemRoutes({ db }: Sending): Route[] {
   return [
     projectRoute({
       method: "GET",
@@ -136,13 +126,14 @@ async function shown(db: Db, rule: Rule) {
   return ok(showRule(rule, reasons.get(rule.id) ?? null));
 }
 
-function tryRoute(deps: LargeContents): Route {
+function tryRoute(deps: Sending): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/rules/try",
     operationId: "tryRules",
     summary: "Show what the rules would do to a received message, and why",
-    description: "Changes nothing. The rules read the message as it is stored.",
+    description:
+      "Changes nothing. The rules read the message as it is stored. What they would send goes through all checks of a send.",
     scope: "emails:read",
     body: Type.Object(
       { emailId: Type.String({ description: "Id of a received message.", examples: [exampleId("msg")] }) },
@@ -150,14 +141,9 @@ function tryRoute(deps: LargeContents): Route {
     ),
     answers: { 200: TrialView },
     errors: ["not_found"],
-    async handle({ senderId, body }) {
-      const record = existing("message", await readRecord(deps, senderId, body.emailId));
-      if (record.message.direction !== "inbound") throw notFound("message");
-      const rules = await enabledRules(deps.db, senderId);
-      const { inboxId } = record.message;
-      const inbox = inboxId === null ? null : await getInbox(deps.db, senderId, inboxId);
-      const mail = storedRuleMail(record, inbox?.address ?? "");
-      return ok(showTrial(body.emailId, checkRules(rules, record.message.inboxId, mail), mail));
+    async handle({ project, body, now }) {
+      const trial = await tryRules(deps, project, body.emailId, now);
+      return ok(showTrial(body.emailId, existing("message", trial)));
     },
   });
 }

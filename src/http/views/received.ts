@@ -162,7 +162,7 @@ export const ForwardView = Type.Object(
     reason: Nullable(
       Type.String({
         description:
-          "`loop`, `automatic`, `spam`, `address_not_confirmed`, `content_gone`, `message_gone`, `rule_changed`, `rule_disabled`, or the code of the error that refused it.",
+          "`loop`, `automatic`, `spam`, `already_forwarded` from another inbox of the project, `address_not_confirmed`, `content_gone`, `message_gone`, `rule_changed`, `rule_disabled`, or the code of the error that refused it.",
         examples: ["loop"],
       }),
     ),

@@ -1,15 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { CheckedRule } from "../../core/rules/match.ts";
 import { TRUSTS } from "../../core/messages/sender.ts";
-import {
-  MAX_PATTERN_CHARS,
-  MAX_POSITION,
-  MAX_REJECT_CHARS,
-  RULE_FOLDERS,
-  type RuleMail,
-} from "../../core/rules/rule.ts";
+import { MAX_PATTERN_CHARS, MAX_POSITION, MAX_REJECT_CHARS, RULE_FOLDERS } from "../../core/rules/rule.ts";
 import { NOT_FORWARDED } from "../../core/rules/forwarding.ts";
-import { rulingOf } from "../../core/rules/ruling.ts";
+import { NOT_ANSWERED } from "../../core/rules/automatic-reply.ts";
+import type { Trial } from "../../flows/rules/try-rules.ts";
 import { MAX_BOUNCES, MAX_FAILURES } from "../../store/rules/rule-effects.ts";
 import type { Rule } from "../../store/rules/rules.ts";
 import {
@@ -173,6 +167,19 @@ export function showRule(
   return { ...rule, disabledReason, createdAt: showTime(createdAt), updatedAt: showTime(updatedAt) };
 }
 
+/** Why something is not done. @param known reasons that are no codes of errors, as a list */
+function whyNot(known: string) {
+  return Nullable(
+    Type.String({
+      description: `Why it would not be sent: ${known}, \`suppressed_recipient\`, or the code of the error that refuses it. Null: it would be sent.`,
+    }),
+  );
+}
+
+function listed(reasons: readonly string[]): string {
+  return reasons.map((reason) => `\`${reason}\``).join(", ");
+}
+
 export const TrialView = Type.Object(
   {
     emailId: Type.String(),
@@ -198,17 +205,23 @@ export const TrialView = Type.Object(
       ),
       archive: Type.Boolean(),
       markRead: Type.Boolean(),
-      replyTemplateId: Nullable(
-        Type.String({ description: "Null: no rule answers, or a program must not answer the message." }),
-      ),
-      forwardTo: Type.Array(Type.String({ examples: ["ana@example.com"] }), {
-        description: "The addresses that it is forwarded to. A trial does not count its Received fields.",
-      }),
-      notForwarded: Nullable(
-        OneOf(
-          NOT_FORWARDED,
-          "Why the matching rules do not forward it. Null: they do, or none of them forwards.",
+      reply: Nullable(
+        Type.Object(
+          {
+            ruleId: Type.String({ examples: ["rul_01hzy8"] }),
+            templateId: Type.String({ examples: ["out-of-office"] }),
+            reason: whyNot(`${listed(NOT_ANSWERED)}, \`answered_today\`, \`message_gone\``),
+          },
+          { description: "The answer. Null: no rule answers." },
         ),
+      ),
+      forwards: Type.Array(
+        Type.Object({
+          ruleId: Type.String({ examples: ["rul_01hzy8"] }),
+          to: Type.String({ examples: ["ana@example.com"] }),
+          reason: whyNot(`${listed(NOT_FORWARDED)}, \`address_not_confirmed\`, \`content_gone\``),
+        }),
+        { description: "The forwards, each to another address." },
       ),
       reject: Nullable(Type.String({ description: "The text of the refusal." })),
       drop: Type.Boolean(),
@@ -218,21 +231,14 @@ export const TrialView = Type.Object(
 );
 
 /** Returns what the rules did to a message on trial. */
-export function showTrial(
-  emailId: string,
-  checked: readonly CheckedRule[],
-  mail: RuleMail,
-): Static<typeof TrialView> {
-  const { refusal, reply, applied: _, labels, forwards, unforwarded, ...ruling } = rulingOf(checked, mail);
+export function showTrial(emailId: string, { checked, ruling }: Trial): Static<typeof TrialView> {
+  const { refusal, applied: _, labels, ...does } = ruling;
   return {
     emailId,
     rules: checked.map(({ rule: { id, name }, ...result }) => ({ id, name, ...result })),
     outcome: {
-      ...ruling,
+      ...does,
       labels: [...labels],
-      replyTemplateId: reply?.templateId ?? null,
-      forwardTo: refusal === null && unforwarded === null ? forwards.map(({ to }) => to) : [],
-      notForwarded: unforwarded,
       reject: refusal?.how === "reject" ? refusal.text : null,
       drop: refusal?.how === "drop",
     },

@@ -56,9 +56,21 @@ export function askForEffect(effect: RuleEffect): Statement {
   const values = EFFECTS.values(effect);
   return {
     sql: `INSERT INTO rule_effects (${EFFECTS.columns}) SELECT ${values.map(() => "?").join(", ")}
-      WHERE NOT EXISTS (SELECT 1 FROM rule_effects WHERE rule_id = ? AND author = ? AND created_at > ?)`,
+      WHERE NOT EXISTS (${ANSWERED})`,
     args: [...values, effect.ruleId, effect.author, effect.createdAt - REPLY_EVERY_MS],
   };
+}
+
+const ANSWERED = "SELECT 1 FROM rule_effects WHERE rule_id = ? AND author = ? AND created_at > ?";
+
+/** Returns whether a rule has answered another message of the author within a day. */
+export async function hasAnswered(
+  db: Db,
+  { ruleId, author, messageId }: Pick<RuleEffect, "ruleId" | "author" | "messageId">,
+  now: number,
+): Promise<boolean> {
+  const args = [ruleId, author, now - REPLY_EVERY_MS, messageId];
+  return (await db.first(`${ANSWERED} AND message_id <> ?`, args)) !== null;
 }
 
 /** Returns at most `take` effects that are due, of all projects in equal turns, oldest first. */

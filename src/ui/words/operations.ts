@@ -36,6 +36,7 @@ export const PLACES: readonly [operation: string, text: string, href: string | n
   ["POST /v1/emails", "Send", "/messages?compose=1"],
   ["POST /v1/emails/check", "Send › Check", "/messages?compose=1"],
   ["GET /v1/emails/:id/attempts", "the tab SMTP", null],
+  ["POST /v1/emails/:id/forward", "Forward, in its conversation,", null],
   ["POST /v1/emails/:id/approve or /reject", "the buttons above", null],
   ["POST /v1/emails/:id/approve", "the button above", null],
 ];

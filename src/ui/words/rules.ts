@@ -87,8 +87,54 @@ export function ruleText({ when, then }: Pick<Rule, "when" | "then">, names: Rul
   return `${start} ${doesText(then, names)}.`;
 }
 
-/** Returns what the rules would do to a message, as a sentence. */
-export function outcomeText({ reject, drop, ...rest }: RuleTrial["outcome"], names: RuleNames): string {
-  const does = doesText(reject === null && !drop ? rest : { reject, drop }, names);
-  return does === "" ? "The rules would do nothing." : `The rules would ${does}.`;
+/** Why a rule does not send something. */
+const REASONS: Readonly<Record<string, string>> = {
+  automatic: "a program wrote it",
+  bulk: "it was sent to many",
+  unauthenticated: "its author is not proven",
+  answered_today: "the rule has answered the author within a day",
+  loop: "it was forwarded before, so it could go round for ever",
+  spam: "it is taken for spam",
+  already_forwarded: "the address gets it from another inbox",
+  address_not_confirmed: "its owner has not confirmed the address",
+  suppressed_recipient: "the address is suppressed",
+  rate_limited: "the conversation takes no more answers now",
+  content_gone: "its content is gone",
+  message_gone: "its conversation is gone",
+  rule_changed: "the rule has been changed since",
+  rule_disabled: "the rule is disabled",
+  template_not_found: "the template is gone",
+  daily_quota_exceeded: "the project has no room today",
+};
+
+/** Returns why a rule does not send something; the code of a reason that has no words. */
+export function reasonText(reason: string): string {
+  return REASONS[reason] ?? reason;
+}
+
+/** Returns what the rules would do to a message, as sentences. */
+export function outcomeText(
+  { reject, drop, reply, forwards, ...rest }: RuleTrial["outcome"],
+  names: RuleNames,
+): string {
+  const does = doesText(
+    reject === null && !drop
+      ? {
+          ...rest,
+          forwardTo: forwards.filter(({ reason }) => reason === null).map(({ to }) => to),
+          ...(reply?.reason === null ? { replyTemplateId: reply.templateId } : {}),
+        }
+      : { reject, drop },
+    names,
+  );
+  const undone = [
+    ...forwards.map(({ to, reason }) => [`forward it to ${to}`, reason] as const),
+    ...(reply === null ? [] : [["answer it", reply.reason] as const]),
+  ];
+  return [
+    does === "" ? "The rules would do nothing." : `The rules would ${does}.`,
+    ...undone.flatMap(([what, reason]) =>
+      reason === null ? [] : [`They would not ${what}, because ${reasonText(reason)}.`],
+    ),
+  ].join(" ");
 }

@@ -3,6 +3,7 @@ import { existing } from "../../../core/errors.ts";
 import { PARTIES } from "../../../flows/read/causes.ts";
 import { explain, type Explained } from "../../../flows/read/explain.ts";
 import { getMessage } from "../../../store/messages/messages.ts";
+import { forwardsOf } from "../../../store/rules/rule-effects.ts";
 import { listRecipients } from "../../../store/messages/recipients.ts";
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
@@ -61,12 +62,11 @@ export function emailExplainRoute({ db, findWaits }: Pick<Parts, "db" | "findWai
     async handle({ senderId, params, now }) {
       const message = existing("message", await getMessage(db, senderId, params.id));
       const recipients = await listRecipients(db, senderId, message.id);
-      const { summary, recipients: explained } = explain(
-        message,
-        recipients,
-        now,
-        await findWaits(recipients),
-      );
+      const [waits, forwards] = await Promise.all([
+        findWaits(recipients),
+        message.direction === "inbound" ? forwardsOf(db, senderId, message.id) : [],
+      ]);
+      const { summary, recipients: explained } = explain(message, recipients, now, waits, forwards);
       return ok({ summary, recipients: explained.map(show) });
     },
   });

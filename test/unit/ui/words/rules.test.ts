@@ -85,15 +85,26 @@ test("the outcome of a trial names the refusal alone, because nothing else happe
     folder: null,
     archive: false,
     markRead: false,
-    replyTemplateId: null,
-    forwardTo: [],
-    notForwarded: null,
+    reply: null,
+    forwards: [],
     reject: null,
     drop: false,
   };
   expect(outcomeText(nothing, NAMES)).toBe("The rules would do nothing.");
   expect(outcomeText({ ...nothing, labels: ["a"], archive: true }, NAMES)).toBe(
     "The rules would add the label “a” and archive it.",
+  );
+  const reply = { ruleId: "rul_1", templateId: "away", reason: null };
+  const forward = { ruleId: "rul_2", to: "ana@a.test", reason: null };
+  expect(outcomeText({ ...nothing, reply, forwards: [forward] }, NAMES)).toBe(
+    "The rules would forward it to ana@a.test and answer with the template “T away”.",
+  );
+  const unsent = {
+    reply: { ...reply, reason: "bulk" },
+    forwards: [forward, { ...forward, to: "ben@a.test", reason: "new_code" }],
+  };
+  expect(outcomeText({ ...nothing, ...unsent }, NAMES)).toBe(
+    "The rules would forward it to ana@a.test. They would not forward it to ben@a.test, because new_code. They would not answer it, because it was sent to many.",
   );
   expect(outcomeText({ ...nothing, labels: ["a"], reject: "No" }, NAMES)).toBe(
     "The rules would refuse it with 550 5.7.1 “No”.",
