@@ -6,7 +6,8 @@
 import { join } from "node:path";
 import { systemClock } from "../src/clock.ts";
 import { type Db, openDb } from "../src/store/engine/client.ts";
-import { type Migration, migrate, MIGRATIONS } from "../src/store/engine/migrate.ts";
+import { migrate } from "../src/store/engine/migrate.ts";
+import { type Migration, MIGRATIONS } from "../src/store/engine/migrations.ts";
 import { retryWhileBusy } from "../src/store/engine/retry-while-busy.ts";
 import { NEXT } from "../test/upgrade/next-version.ts";
 import { handOver } from "./support/figures.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { dirname, join } from "node:path";
-import { MIGRATIONS } from "../src/store/engine/migrate.ts";
+import { MIGRATIONS } from "../src/store/engine/migrations.ts";
 import { linkedAdvice } from "./support/advice-rule.ts";
 import { BUDGET_HOMES, memoryBudgets } from "./support/budget-rule.ts";
 import { ownDirection } from "./support/direction-rule.ts";

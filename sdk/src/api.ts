@@ -3350,6 +3350,32 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             };
         };
+        /**
+         * NewBroadcastTest
+         * @description Tests a second subject. If absent or null: all get the same subject.
+         */
+        NewBroadcastTest: {
+            /**
+             * @description Subject B, in Liquid too. Subject A is that of the broadcast.
+             * @example Your news of May
+             */
+            subject: string;
+            /**
+             * @description Share of the contacts that get the test, chosen by chance: half of them get A, half B. With 1, all get the test, and nothing is decided. Default: 0.2.
+             * @example 0.2
+             */
+            share?: number;
+            /**
+             * @description Minutes from the last message of the test to the decision. Default: 240.
+             * @example 240
+             */
+            waitMinutes?: number;
+            /**
+             * @description What decides: the share of the delivered messages that people opened, or clicked. Default: `opens`.
+             * @enum {string}
+             */
+            by?: "opens" | "clicks";
+        };
         /** NewBroadcast */
         NewBroadcast: {
             /** @example May letter */
@@ -3381,6 +3407,51 @@ export interface components {
              *     ]
              */
             routeIds?: string[];
+            abTest?: components["schemas"]["NewBroadcastTest"] | null;
+        };
+        /** BroadcastDecision */
+        BroadcastDecision: {
+            /**
+             * @description The subject that the other contacts get. If `undecided`, they get A.
+             * @enum {string}
+             */
+            winner: "a" | "b" | "undecided";
+            /** @example A was opened by 24.0 % ± 2.0, B by 31.0 % ± 2.1. The difference is beyond the margin of error (95 %). */
+            why: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            at: string;
+        };
+        /**
+         * BroadcastTest
+         * @description A test of two subjects. `decideAt` is known once the last message of the test was tried. The better subject then goes to the other contacts if the difference is beyond the margin of error.
+         */
+        BroadcastTest: {
+            /**
+             * @description Subject B, in Liquid too. Subject A is that of the broadcast.
+             * @example Your news of May
+             */
+            subject: string;
+            /**
+             * @description Share of the contacts that get the test, chosen by chance: half of them get A, half B. With 1, all get the test, and nothing is decided. Default: 0.2.
+             * @example 0.2
+             */
+            share: number;
+            /**
+             * @description Minutes from the last message of the test to the decision. Default: 240.
+             * @example 240
+             */
+            waitMinutes: number;
+            /**
+             * @description What decides: the share of the delivered messages that people opened, or clicked. Default: `opens`.
+             * @enum {string}
+             */
+            by: "opens" | "clicks";
+            decideAt: string | null;
+            decision: components["schemas"]["BroadcastDecision"] | null;
         };
         /** BroadcastCounts */
         BroadcastCounts: {
@@ -3432,6 +3503,7 @@ export interface components {
             ratePerHour: number | null;
             /** @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: those of the From domain or the project. */
             routeIds: string[];
+            abTest: components["schemas"]["BroadcastTest"] | null;
             counts: components["schemas"]["BroadcastCounts"];
             problem: components["schemas"]["BroadcastProblem"] | null;
             startedAt: string | null;
@@ -3471,6 +3543,7 @@ export interface components {
             ratePerHour: number | null;
             /** @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: those of the From domain or the project. */
             routeIds: string[];
+            abTest: components["schemas"]["BroadcastTest"] | null;
             counts: components["schemas"]["BroadcastCounts"];
             problem: components["schemas"]["BroadcastProblem"] | null;
             startedAt: string | null;
@@ -3524,6 +3597,7 @@ export interface components {
              *     ]
              */
             routeIds?: string[];
+            abTest?: components["schemas"]["NewBroadcastTest"] | null;
         };
         /** BroadcastCheck */
         BroadcastCheck: {
@@ -3583,6 +3657,41 @@ export interface components {
             clicked: boolean;
             lastEventAt: string | null;
         };
+        /** RateWithMargin */
+        RateWithMargin: {
+            /** @description Recipients, without machines. */
+            count: number;
+            rate: number | null;
+            low: number | null;
+            high: number | null;
+            margin: number | null;
+        };
+        /** BroadcastVariant */
+        BroadcastVariant: {
+            /** @example News of May */
+            subject: string;
+            /** @description Messages made. */
+            recipients: number;
+            delivered: number;
+            opened: components["schemas"]["RateWithMargin"];
+            clicked: components["schemas"]["RateWithMargin"];
+            complained: number;
+            unsubscribed: number;
+        };
+        /**
+         * BroadcastTestResults
+         * @description The messages of the test so far, on a scale from 0 to 1. `abTest.decision` of the broadcast says what was decided by the figures of that time.
+         */
+        BroadcastTestResults: {
+            a: components["schemas"]["BroadcastVariant"];
+            b: components["schemas"]["BroadcastVariant"];
+            better: ("a" | "b") | null;
+            /** @example No reader has opened a message of the test. */
+            why: string;
+            difference: number | null;
+            low: number | null;
+            high: number | null;
+        };
         /**
          * BroadcastRates
          * @description From 0 to 1. Null: nothing to divide by.
@@ -3597,6 +3706,7 @@ export interface components {
         };
         /** BroadcastResults */
         BroadcastResults: {
+            abTest: components["schemas"]["BroadcastTestResults"] | null;
             rates: components["schemas"]["BroadcastRates"];
             /** @description Oldest first, without intervals in which nothing happened; at most 1000. */
             data: {
@@ -4737,7 +4847,10 @@ export type Segment = components['schemas']['Segment'];
 export type CountSegment = components['schemas']['CountSegment'];
 export type SegmentCount = components['schemas']['SegmentCount'];
 export type SegmentChanges = components['schemas']['SegmentChanges'];
+export type NewBroadcastTest = components['schemas']['NewBroadcastTest'];
 export type NewBroadcast = components['schemas']['NewBroadcast'];
+export type BroadcastDecision = components['schemas']['BroadcastDecision'];
+export type BroadcastTest = components['schemas']['BroadcastTest'];
 export type BroadcastCounts = components['schemas']['BroadcastCounts'];
 export type BroadcastProblem = components['schemas']['BroadcastProblem'];
 export type Broadcast = components['schemas']['Broadcast'];
@@ -4748,6 +4861,9 @@ export type TestBroadcast = components['schemas']['TestBroadcast'];
 export type TestedBroadcast = components['schemas']['TestedBroadcast'];
 export type SendBroadcast = components['schemas']['SendBroadcast'];
 export type BroadcastRecipient = components['schemas']['BroadcastRecipient'];
+export type RateWithMargin = components['schemas']['RateWithMargin'];
+export type BroadcastVariant = components['schemas']['BroadcastVariant'];
+export type BroadcastTestResults = components['schemas']['BroadcastTestResults'];
 export type BroadcastRates = components['schemas']['BroadcastRates'];
 export type BroadcastResults = components['schemas']['BroadcastResults'];
 export type Suppression = components['schemas']['Suppression'];

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { MIGRATIONS, type MigrationState, migrate, migrationStates } from "../store/engine/migrate.ts";
+import { type MigrationState, migrate, migrationStates } from "../store/engine/migrate.ts";
+import { MIGRATIONS } from "../store/engine/migrations.ts";
 import { type Context, defineCommand } from "./support/command.ts";
 import { retryWhileBusy } from "../store/engine/retry-while-busy.ts";
 import { databaseFile } from "../wiring/store/database.ts";

@@ -40,14 +40,14 @@ export type IdPrefix =
  * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is
  * byte order.
  */
-const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
-const DIGITS = new Map([...ALPHABET].map((char, value) => [char, value]));
+export const ID_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
+const DIGITS = new Map([...ID_DIGITS].map((char, value) => [char, value]));
 
 /** Characters for 128 bits: 26 × 5 = 130, of which the first two bits are zero. */
 const ID_CHARS = 26;
 
 /** The alphabet as bytes. */
-const DIGIT_OCTETS = Buffer.from(ALPHABET);
+const DIGIT_OCTETS = Buffer.from(ID_DIGITS);
 const DIGIT_BITS = 5;
 
 /** Big-endian base32 of the bytes, padded with leading zero bits to a whole number of characters. */

@@ -8,6 +8,15 @@ import { UNBOUND } from "../../src/core/key-bounds.ts";
 import { checkBroadcast, MAX_SAMPLES } from "../../src/flows/broadcasts/check.ts";
 import { MAX_TEST_ADDRESSES } from "../../src/flows/broadcasts/test-sends.ts";
 import { BROADCAST_OUTCOMES, clickedLinks } from "../../src/store/audience/broadcast-messages.ts";
+import {
+  AB_DEFAULTS,
+  MAX_AB_WAIT_MINUTES,
+  MIN_AB_SHARE,
+  placesOf,
+  variantAt,
+} from "../../src/core/audience/ab-test.ts";
+import { sizeFindings } from "../../src/flows/broadcasts/ab-test.ts";
+import { nextContacts } from "../../src/store/audience/broadcast-contacts.ts";
 import { countEngagement } from "../../src/store/events/engagement.ts";
 import { getMessage } from "../../src/store/messages/messages.ts";
 import { findShownProject } from "../../src/store/projects/projects.ts";
@@ -640,6 +649,253 @@ describe("results", () => {
       { id: b?.id ?? "", url: "https://one.test/", clicks: 1 },
     ]);
   });
+});
+
+describe("a test of two subjects", () => {
+  const AB = { subject: "Other", share: 0.5, waitMinutes: 60 };
+  /** So many that each part has some of them. */
+  const EMAILS = Array.from({ length: 80 }, (_, at) => `p${at}@example.com`);
+
+  /** Counts an event of a message, as the routes of links do. */
+  const happens = (messageId: string, type: "open" | "click", machine = false) =>
+    api.db.write([
+      {
+        sql: `INSERT INTO events (message_id, id, sender_id, type, email, data, created_at)
+          SELECT message_id, ?, sender_id, ?, email, ?, ? FROM recipients WHERE message_id = ?`,
+        args: [newId("evt", 1), type, JSON.stringify({ [type]: { machine } }), api.clock.now(), messageId],
+      },
+      ...(machine ? [] : [countEngagement(messageId, 0, type === "open" ? "opens" : "clicks")]),
+    ]);
+  const results = async (id: string) => (await call("GET", `/v1/broadcasts/${id}/results`)).json;
+  const bySubject = async (id: string, subject: string) =>
+    (await messages(id)).filter((message) => message.subject === subject);
+  const turns = async (count: number) => {
+    for (let at = 0; at < count; at++) {
+      await turn();
+      await deliverAll();
+      api.clock.advance(SECOND_MS);
+    }
+  };
+
+  /** Sends a broadcast up to the wait for its decision. */
+  async function waiting(more: object = {}): Promise<string> {
+    const id = await letter({ abTest: { ...AB, ...more } });
+    await step(id, "send");
+    await turns(2);
+    return id;
+  }
+
+  test("half of a test gets each subject, and after the wait the rest gets the better one", async () => {
+    await contacts(EMAILS);
+    const id = await waiting();
+    const [a, b] = [await bySubject(id, "Hello"), await bySubject(id, "Other")];
+    expect([a.length > 5, b.length > 5, a.length + b.length < 65]).toEqual([true, true, true]);
+    const decideAt = new Date(api.clock.now() - SECOND_MS + HOUR_MS).toISOString();
+    expect(await read(id)).toMatchObject({ status: "sending", abTest: { ...AB, decideAt, decision: null } });
+    for (const { id: message } of b) await happens(message, "open");
+    await happens(b[0]?.id ?? "", "open");
+    for (const { id: message } of a) await happens(message, "open", true);
+    expect((await results(id)).abTest).toMatchObject({
+      a: { subject: "Hello", recipients: a.length, delivered: a.length, opened: { count: 0, rate: 0 } },
+      b: { subject: "Other", recipients: b.length, opened: { count: b.length, rate: 1, high: 1 } },
+      better: "b",
+      difference: -1,
+    });
+    await turns(1);
+    expect(await messages(id)).toHaveLength(a.length + b.length);
+    api.clock.advance(HOUR_MS);
+    await turns(4);
+    expect((await emailsOf(id)).toSorted()).toEqual(EMAILS.toSorted());
+    expect(await bySubject(id, "Other")).toHaveLength(EMAILS.length - a.length);
+    const sent = await read(id);
+    expect(sent).toMatchObject({
+      status: "sent",
+      counts: { recipients: 80, skipped: 0, delivered: 80 },
+      abTest: { decision: { winner: "b" } },
+    });
+    expect(sent.abTest.decision.why).toMatch(
+      /^A was opened by 0.0 % ± .* B by 100.0 % ± .* beyond the margin/,
+    );
+    expect((await results(id)).abTest).toMatchObject({ b: { recipients: b.length } });
+    await call("DELETE", `/v1/broadcasts/${id}`);
+    expect(await api.db.all("SELECT 1 FROM broadcast_variant_figures WHERE broadcast_id = ?", [id])).toEqual(
+      [],
+    );
+  });
+
+  test("without a clear difference the rest gets the subject of the broadcast", async () => {
+    await contacts(EMAILS.slice(0, 40));
+    const id = await waiting();
+    const tested = await messages(id);
+    const b = tested.filter(({ subject }) => subject === "Other");
+    await happens(b[0]?.id ?? "", "open");
+    api.clock.advance(HOUR_MS);
+    await turns(4);
+    expect(await messages(id)).toHaveLength(40);
+    expect(await bySubject(id, "Other")).toHaveLength(b.length);
+    const { status, abTest } = await read(id);
+    expect([status, abTest.decision.winner]).toEqual(["sent", "undecided"]);
+    expect(abTest.decision.why).toContain("within the margin of error");
+  });
+
+  test("a test of all contacts ends with its last message, and its results still say who is better", async () => {
+    await contacts(EMAILS.slice(0, 40));
+    const id = await waiting({ share: 1, by: "clicks" });
+    expect(await read(id)).toMatchObject({ status: "sent", abTest: { decideAt: null, decision: null } });
+    const [a, b] = [await bySubject(id, "Hello"), await bySubject(id, "Other")];
+    expect(a.length + b.length).toBe(40);
+    for (const { id: message } of a) await happens(message, "click");
+    expect((await results(id)).abTest).toMatchObject({ better: "a", a: { clicked: { rate: 1 } } });
+  });
+
+  test("a pause does not move the decision, and a broadcast that is canceled before it sends no more", async () => {
+    await contacts(EMAILS.slice(0, 40));
+    const id = await waiting();
+    const made = await emailsOf(id);
+    const { decideAt } = (await read(id)).abTest;
+    await step(id, "pause");
+    await step(id, "resume");
+    await turns(2);
+    expect((await read(id)).abTest).toMatchObject({ decideAt, decision: null });
+    expect(await emailsOf(id)).toEqual(made);
+    await step(id, "pause");
+    api.clock.advance(2 * HOUR_MS);
+    await turns(1);
+    expect(await read(id)).toMatchObject({ status: "paused", abTest: { decision: null } });
+    expect(await step(id, "cancel")).toMatchObject({ status: "canceled" });
+    await turns(1);
+    expect(await emailsOf(id)).toEqual(made);
+  });
+
+  test("the contacts of a test are chosen by chance, and others in each broadcast", async () => {
+    for (let batch = 0; batch < 4; batch++)
+      await contacts(Array.from({ length: 100 }, (_, at) => `m${batch}-${at}@example.com`));
+    const chosen = async (broadcastId: string) => {
+      const places = placesOf(broadcastId, {
+        ...AB,
+        share: 0.2,
+        by: "opens",
+        decideAt: null,
+        decision: null,
+      });
+      const range = { senderId, filter: null, after: "", below: "con~", places };
+      const found = (await nextContacts(api.db, range, 400)).contacts;
+      return {
+        a: found.filter(({ place }) => variantAt(places, place) === "a").map(({ id }) => id),
+        all: found.map(({ id }) => id),
+      };
+    };
+    const [one, other] = [await chosen("bro_1"), await chosen("bro_2")];
+    // Five standard deviations of the chance.
+    for (const { a, all } of [one, other]) {
+      expect(Math.abs(all.length - 80)).toBeLessThan(40);
+      expect(Math.abs(a.length - all.length / 2)).toBeLessThan(27);
+    }
+    expect(Math.abs(one.all.filter((id) => other.all.includes(id)).length - 16)).toBeLessThan(20);
+  });
+
+  const faults: [what: string, abTest: object, param: string][] = [
+    ["a share below the least", { ...AB, share: MIN_AB_SHARE - 0.001 }, "abTest.share"],
+    ["a share above all", { ...AB, share: 1.001 }, "abTest.share"],
+    ["no wait", { ...AB, waitMinutes: 0 }, "abTest.waitMinutes"],
+    ["a wait beyond the longest", { ...AB, waitMinutes: MAX_AB_WAIT_MINUTES + 1 }, "abTest.waitMinutes"],
+    ["an unknown measure", { ...AB, by: "replies" }, "abTest.by"],
+    ["a blank subject", { ...AB, subject: " " }, "abTest.subject"],
+    ["a subject that is no Liquid", { ...AB, subject: "{{ contact" }, "abTest.subject"],
+    ["a subject that is too long", { ...AB, subject: "x".repeat(MAX_SUBJECT_CHARS + 1) }, "abTest.subject"],
+  ];
+  test.each(faults)("a test with %s is refused", async (_, abTest, param) => {
+    const { status, json } = await call("POST", "/v1/broadcasts", { ...LETTER, topicId, abTest });
+    expect([status, json.error.param]).toEqual([422, param]);
+  });
+
+  test("a check refuses equal subjects, counts what contacts lack for both, and warns about what no test can show", async () => {
+    await made("/v1/contacts", { email: "a@example.com", firstName: "Ana" });
+    await contacts(["b@example.com"]);
+    const checked = async (id: string) => (await call("POST", `/v1/broadcasts/${id}/check`)).json;
+    const same = await letter({ abTest: { subject: "Hello " } });
+    expect((await read(same)).abTest).toEqual({
+      subject: "Hello ",
+      ...AB_DEFAULTS,
+      decideAt: null,
+      decision: null,
+    });
+    expect(await checked(same)).toMatchObject({ wouldAccept: false, error: { param: "abTest.subject" } });
+    expect(await step(same, "send")).toMatchObject({ error: { param: "abTest.subject" } });
+    await call("PATCH", `/v1/broadcasts/${same}`, {
+      abTest: { subject: "Hi {{ contact.firstName }}", by: "clicks" },
+    });
+    const { missing, findings } = await checked(same);
+    expect(missing).toEqual([{ variable: "contact.firstName", contacts: 1 }]);
+    expect(findings.slice(0, 2)).toMatchObject([
+      { code: "ab_test_not_tracked", message: "No clicks will be counted, so neither subject can win." },
+      { code: "ab_test_too_small", message: expect.stringContaining("each needs 2518") },
+    ]);
+    const html = '<a href="https://one.test/">News</a> <a href="{{ unsubscribeUrl }}">Leave</a>';
+    await call("PATCH", `/v1/broadcasts/${same}`, { html });
+    const codes = async () => (await checked(same)).findings.map(({ code }: { code: string }) => code);
+    expect(await codes()).not.toContain("ab_test_not_tracked");
+    await call("PATCH", `/v1/broadcasts/${same}`, { abTest: null });
+    expect(await codes()).not.toContain("ab_test_too_small");
+  });
+
+  test("a warning about the size of a test says how large a share is enough", () => {
+    const test = { ...AB, share: 0.2, by: "opens", decideAt: null, decision: null } as const;
+    expect(sizeFindings(test, 27_540)).toEqual([]);
+    expect(sizeFindings(test, 10_000)).toMatchObject([{ fix: "Set `abTest.share` to 0.28 or more." }]);
+    expect(sizeFindings(test, 2000)[0]?.fix).toStartWith("The broadcast needs 2754 contacts for that.");
+  });
+
+  test("a test message of a broadcast goes to each address with both subjects", async () => {
+    const id = await letter({ abTest: AB });
+    const { json } = await call("POST", `/v1/broadcasts/${id}/test`, { to: ["me@one.test", "you@one.test"] });
+    const sent = json.messages.map(async ({ id: message, to }: { id: string; to: string }) => [
+      to,
+      (await getMessage(api.db, senderId, message))?.subject,
+    ]);
+    expect(await Promise.all(sent)).toEqual([
+      ["me@one.test", "[Test] Hello"],
+      ["me@one.test", "[Test] Other"],
+      ["you@one.test", "[Test] Hello"],
+      ["you@one.test", "[Test] Other"],
+    ]);
+  });
+
+  test.each(["refused", "unheard"] as const)(
+    "whichever write of a test is %s, each contact gets one subject once, and it is decided once",
+    async (way) => {
+      const few = EMAILS.slice(0, 8);
+      await contacts(few);
+      let reached = true;
+      for (let at = 0; reached; at++) {
+        const id = await letter({ abTest: { ...AB, waitMinutes: 1 } });
+        await step(id, "send");
+        let taken = 0;
+        reached = false;
+        const failing: Db = {
+          ...around(api.db),
+          async write(statements) {
+            if (taken++ !== at) return api.db.write(statements);
+            reached = true;
+            if (way === "unheard") await api.db.write(statements);
+            throw new Error("the database is gone");
+          },
+        };
+        for (let turns = 0; turns < 8; turns++) {
+          // Two processes, of which one has the trouble.
+          await Promise.all([turn(failing).catch(() => undefined), turn()]);
+          await deliverAll();
+          api.clock.advance(40 * SECOND_MS);
+        }
+        const { status, counts, abTest } = await read(id);
+        expect((await emailsOf(id)).toSorted()).toEqual(few.toSorted());
+        expect([status, counts.recipients, abTest.decision.winner]).toEqual(["sent", 8, "undecided"]);
+        const { a, b } = (await results(id)).abTest;
+        expect([a.delivered, b.delivered]).toEqual([a.recipients, b.recipients]);
+        expect(await bySubject(id, "Other")).toHaveLength(b.recipients);
+      }
+    },
+  );
 });
 
 describe("pausing and canceling", () => {

@@ -11,7 +11,7 @@ import { contactRoutes } from "../../src/http/routes/contacts.ts";
 import { log } from "../../src/log.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
 import { NUMBERS_STEP, numbersQuery } from "../../src/store/audience/filter-sets.ts";
-import { MIGRATIONS } from "../../src/store/engine/migrate.ts";
+import { MIGRATIONS } from "../../src/store/engine/migrations.ts";
 import { noteEngagement } from "../../src/store/audience/engagement-times.ts";
 import { asksToJoin, type TestApi, testApi } from "../support/api.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { ASK_AWAY_MS } from "../../src/queue/optional-redis.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
-import { MIGRATIONS } from "../../src/store/engine/migrate.ts";
+import { MIGRATIONS } from "../../src/store/engine/migrations.ts";
 import { startServer } from "../support/database.ts";
 import { publish, startDns, type TestDns } from "../support/dns.ts";
 import { newFolder } from "../support/folder.ts";

@@ -41,6 +41,8 @@ const NOT_AUDITED: Readonly<Record<string, readonly string[]>> = {
     "audience_values",
     "broadcast_messages",
     "broadcast_figures",
+    "broadcast_variants",
+    "broadcast_variant_figures",
     "messages_changed",
     "word_places",
     "word_progress",

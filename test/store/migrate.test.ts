@@ -1,14 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ROLL_UP_ORDER } from "../../src/core/messages/states.ts";
-import {
-  type Fill,
-  MIGRATIONS,
-  type Migration,
-  migrate,
-  migrationStates,
-  ROWS_PER_FILL,
-  splitStatements,
-} from "../../src/store/engine/migrate.ts";
+import { migrate, migrationStates, ROWS_PER_FILL, splitStatements } from "../../src/store/engine/migrate.ts";
+import { type Fill, MIGRATIONS, type Migration } from "../../src/store/engine/migrations.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { type EngineName, type TestDatabase, testDatabase } from "../support/database.ts";
 import { KINDS } from "../../src/store/transfer/kinds.ts";

@@ -1,4 +1,4 @@
-import { type Migration, MIGRATIONS } from "../../src/store/engine/migrate.ts";
+import { type Migration, MIGRATIONS } from "../../src/store/engine/migrations.ts";
 
 /**
  * Loaded before the program. With SCHEMA=next in its environment, the program is one of the next minor version, and with

@@ -55,10 +55,10 @@ export class RenderingFailure extends Error {
 }
 
 /** Returns the failure as the API's 422. `code` is set if the syntax is not the cause. */
-export function refusalOf({ part, kind, message }: RenderingFailure): AppError {
+export function refusalOf({ part, kind, message }: RenderingFailure, param: string = part): AppError {
   return kind === "rendering"
-    ? invalid(part, message, "rendering_failure")
-    : invalid(part, `is not valid Liquid: ${message}.`);
+    ? invalid(param, message, "rendering_failure")
+    : invalid(param, `is not valid Liquid: ${message}.`);
 }
 
 interface Parsed {

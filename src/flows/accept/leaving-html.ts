@@ -11,7 +11,7 @@ const UNMEASURED_OCTETS = CLIPPED_OCTETS / 3;
 export function leavingOctets(
   links: TrackingLinks,
   project: Project,
-  { tracking }: ReadItem,
+  { tracking }: Pick<ReadItem, "tracking">,
   html: string | null,
 ): number {
   if (html === null) return 0;

@@ -1,3 +1,4 @@
+import type { AbTest } from "../../core/audience/ab-test.ts";
 import { type MergedContact, mergeData, unguardedPaths, usedFields } from "../../core/audience/broadcasts.ts";
 import { showsPostalAddress } from "../../core/audience/postal-address.ts";
 import { AppError, invalid } from "../../core/errors.ts";
@@ -11,10 +12,12 @@ import { RenderingFailure, refusalOf } from "../../core/templates/render.ts";
 import { type Finding, warning } from "../../mail/text/findings.ts";
 import { idCeiling } from "../../core/ids.ts";
 import { checkSending, type SendCheck } from "../accept/check.ts";
+import { leavingOctets } from "../accept/leaving-html.ts";
 import type { Sending } from "../accept/sending.ts";
 import { LINK_VARIABLE } from "../mime/unsubscribe.ts";
 import { refusing } from "../projects/templates.ts";
-import { type Acting, type Ready, readyToSend } from "./ready.ts";
+import { sizeFindings, trackingFindings } from "./ab-test.ts";
+import { type Acting, type Ready, readyToSend, subjectsOf } from "./ready.ts";
 import { existingBroadcast } from "./save.ts";
 
 /** The effects that a broadcast would have. */
@@ -44,10 +47,12 @@ export async function checkReady(deps: Sending, acting: Acting, ready: Ready): P
   const { project, by } = acting;
   const { item, unshown } = await sampleOf(deps, ready);
   const checked = await checkSending(deps, project, by, { item, scheduledAt: null });
+  const other = await checkOther(deps, acting, ready);
   const { source, segment, variables, fallbacks } = ready;
   const { subject, html, text } = source;
+  const { abTest } = ready.broadcast;
   const paths = unguardedPaths(
-    [subject, html ?? "", text ?? ""].join("\n"),
+    [subject, abTest?.subject ?? "", html ?? "", text ?? ""].join("\n"),
     variables,
     Object.keys(fallbacks),
   );
@@ -59,14 +64,46 @@ export async function checkReady(deps: Sending, acting: Acting, ready: Ready): P
       (await lackingLink(deps, ready)) ??
       lackingAddress(project, item),
     findings: [
-      ...unshown.map(leftOut),
-      ...checked.findings.filter(({ code }) => code !== "suppressed_recipient"),
+      ...(abTest === null ? [] : testFindings(deps, project, { abTest, html: item.html ?? null, contacts })),
+      ...ofBoth([...unshown.map(leftOut), ...checked.findings], other),
     ],
     contacts,
     missing: Object.entries(missing)
       .filter(([, count]) => count > 0)
       .map(([path, count]) => ({ variable: `contact.${path}`, contacts: count })),
   };
+}
+
+/** Returns the findings about the message with the other subject of a test. */
+async function checkOther(deps: Sending, { project, by }: Acting, ready: Ready): Promise<Finding[]> {
+  const [, other] = subjectsOf(ready);
+  if (other === undefined) return [];
+  const { item, unshown } = await sampleOf(deps, other, "abTest.subject");
+  const { findings } = await checkSending(deps, project, by, { item, scheduledAt: null });
+  return [...unshown.map(leftOut), ...findings];
+}
+
+/** Returns the findings about a message with both subjects, each once. */
+function ofBoth(findings: readonly Finding[], other: readonly Finding[]): Finding[] {
+  const known = new Set(findings.map(({ message }) => message));
+  return [...findings, ...other.filter(({ message }) => !known.has(message))].filter(
+    ({ code }) => code !== "suppressed_recipient",
+  );
+}
+
+/** Returns the warnings about a test of two subjects. */
+function testFindings(
+  deps: Sending,
+  project: Project,
+  { abTest, html, contacts }: { abTest: AbTest; html: string | null; contacts: number },
+): Finding[] {
+  const measured =
+    abTest.by === "opens"
+      ? { opens: project.trackOpens, clicks: false }
+      : { opens: false, clicks: project.trackClicks };
+  const isTracked =
+    html !== null && leavingOctets(deps, project, { tracking: measured }, html) > Buffer.byteLength(html);
+  return [...trackingFindings(abTest, isTracked), ...sizeFindings(abTest, contacts)];
 }
 
 /** Maximum number of contacts that are tried until one can be shown. */
@@ -79,11 +116,15 @@ interface Sample {
   unshown: { email: string; failure: RenderingFailure }[];
 }
 
-/** Returns the message of the first contact; of nobody if there is none. @throws AppError 422 if it cannot be made for any */
-export async function sampleOf(deps: Sending, ready: Ready): Promise<Sample> {
+/**
+ * Returns the message of the first contact; of nobody if there is none.
+ * @param param the field of the request that a failure is about; default: the part that fails
+ * @throws AppError 422 if it cannot be made for any
+ */
+export async function sampleOf(deps: Sending, ready: Ready, param?: string): Promise<Sample> {
   const { broadcast, segment } = ready;
   const filter = segment?.condition ?? null;
-  const range = { senderId: broadcast.senderId, filter, after: "", below: idCeiling("con") };
+  const range = { senderId: broadcast.senderId, filter, after: "", below: idCeiling("con"), places: null };
   const { contacts } = await nextContacts(deps.db, range, MAX_SAMPLES);
   const unshown: Sample["unshown"] = [];
   for (const contact of contacts) {
@@ -92,7 +133,7 @@ export async function sampleOf(deps: Sending, ready: Ready): Promise<Sample> {
     unshown.push({ email: contact.email, failure: item });
   }
   const [first] = unshown;
-  if (first !== undefined) throw refusalOf(first.failure);
+  if (first !== undefined) throw refusalOf(first.failure, param);
   const item = await itemFor(deps, ready, nobody(broadcast.from.email));
   return { contact: null, item, unshown };
 }

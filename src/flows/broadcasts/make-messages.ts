@@ -1,4 +1,5 @@
 import { actingAs, NOBODY } from "../../core/actor.ts";
+import { placesOf, type Variant } from "../../core/audience/ab-test.ts";
 import { mergeData, usedFields } from "../../core/audience/broadcasts.ts";
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { AppError } from "../../core/errors.ts";
@@ -19,6 +20,7 @@ import {
   hasUntried,
   timeOfChange,
 } from "../../store/audience/broadcasts.ts";
+import { recordVariants } from "../../store/audience/broadcast-variants.ts";
 import { fallbacksOf } from "../../store/audience/properties.ts";
 import { passingContacts } from "../../store/audience/filter-sets.ts";
 import { isBroken } from "../../store/engine/guards.ts";
@@ -30,6 +32,7 @@ import type { SendContent } from "../accept/content.ts";
 import type { Sending } from "../accept/sending.ts";
 import { type VolumeOfDay, volumeOfDay } from "../accept/volume.ts";
 import { checkedFilter } from "../audience/segments.ts";
+import { afterLast, subjectFor } from "./ab-test.ts";
 import { pauseIfRevoked } from "./send.ts";
 
 /*
@@ -114,6 +117,7 @@ async function takeStep(deps: Sending, broadcast: Broadcast): Promise<boolean> {
     filter,
     after: broadcast.lastContactId,
     below: idFloor("con", startedAt + 1),
+    places: broadcast.abTest && placesOf(broadcast.id, broadcast.abTest),
   };
   const { contacts, upTo } = await nextContacts(db, range, Math.min(room, Math.max(1, left)));
   if (contacts.length > left) throw usedUp(volume);
@@ -127,14 +131,12 @@ async function postpone({ db }: Sending, broadcast: Broadcast, nextAt: number): 
   return true;
 }
 
-/** Ends a broadcast once each of its messages was tried. Returns true. */
+/** Ends a broadcast, or the test of its subjects, once each message was tried. Returns true. */
 async function end({ db }: Sending, broadcast: Broadcast, now: number): Promise<boolean> {
-  if (await hasUntried(db, broadcast))
-    await db.write(changeBroadcast(broadcast, { nextAt: now + SECOND_MS }));
-  else
-    await db.write(
-      changeBroadcast(broadcast, { status: "sent", endedAt: now, nextAt: null, updatedAt: now }),
-    );
+  const changes = (await hasUntried(db, broadcast))
+    ? { nextAt: now + SECOND_MS }
+    : await afterLast(db, broadcast, now);
+  await db.write(changeBroadcast(broadcast, changes));
   return true;
 }
 
@@ -179,10 +181,16 @@ async function makeMessages(
   const fallbacks = wanted.length === 0 ? {} : await fallbacksOf(deps.db, project.id);
   const used = usedFields(broadcast.variables);
   const sends: PreparedSend[] = [];
+  const tested: { id: string; variant: Variant }[] = [];
   for (const contact of wanted) {
     const data = mergeData(used, contact, fallbacks);
-    const subject = await subjectOf(deps, broadcast, data ?? {});
-    if (subject !== null) sends.push(await prepare(deps, step, contact, { subject, data }));
+    const { variant, ...chosen } = subjectFor(broadcast, contact.place);
+    const subject = await renderedSubject(deps, project.id, chosen.subject, data ?? {});
+    if (subject !== null) {
+      const send = await prepare(deps, step, contact, { subject, data });
+      sends.push(send);
+      if (variant !== null) tested.push({ id: send.accepted.id, variant });
+    }
     // Its queries resolve without a pause, so a receipt would wait for all of them.
     await yieldToEventLoop();
   }
@@ -197,7 +205,7 @@ async function makeMessages(
   await commitSends(deps, project, sends, (refused) => {
     // All of a step or nothing: a part of it would move the position past the rest.
     for (const refusal of refused.values()) throw refusal;
-    return advance;
+    return [...recordVariants(broadcast.id, tested), ...advance];
   });
 }
 
@@ -250,12 +258,13 @@ async function prepare(
  * Returns the subject of one message, which is stored with it, because lists and searches show it. Null if the values of the contact
  * do not fit: one contact must not stop the others.
  */
-async function subjectOf(
+async function renderedSubject(
   { renderer }: Sending,
-  { senderId, subject }: Broadcast,
+  senderId: string,
+  subject: string,
   data: Record<string, unknown>,
 ): Promise<string | null> {
-  if (subject === null || !/\{[{%]/.test(subject)) return subject ?? "";
+  if (!/\{[{%]/.test(subject)) return subject;
   try {
     return (await renderer.template(senderId, { subject, html: null, text: null }, data)).subject;
   } catch (error) {

@@ -5,6 +5,7 @@ import { isBlank } from "../../core/messages/send-rules.ts";
 import { onboardingDomain } from "../../core/own-names.ts";
 import type { TemplateSource } from "../../core/templates/render.ts";
 import { fallbacksOf } from "../../store/audience/properties.ts";
+import type { Broadcast } from "../../store/audience/broadcasts.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { Project } from "../../store/projects/projects.ts";
 import { findTemplate } from "../../store/projects/templates.ts";
@@ -53,14 +54,15 @@ export async function readyToSend(
   const written = await sourceOf(db, senderId, { broadcast, body });
   const source = withPostalAddress(written, project.postalAddress);
   const variables = await refusing(renderer.variables(senderId, source));
-  if (variables.includes(POSTAL_ADDRESS)) throw emptyAddress(project);
+  const ofOther = await variablesOfOther(renderer, senderId, source, broadcast);
+  if ([...variables, ...ofOther].includes(POSTAL_ADDRESS)) throw emptyAddress(project);
   const fallbacks = await fallbacksOf(db, senderId);
   const { subject, html, text } = source;
   return {
     broadcast: { ...broadcast, subject },
     body: { html, text },
     source,
-    variables,
+    variables: [...new Set([...variables, ...ofOther])],
     segment,
     fallbacks,
   };
@@ -74,6 +76,27 @@ function emptyAddress({ postalAddress }: Project): AppError {
       ? "shows {{ postalAddress }}, but the project has none. Set `postalAddress` of the project."
       : "must show {{ postalAddress }} without filters and tags around it, and only in html and text.",
   );
+}
+
+/** Returns a broadcast with each of the subjects that it tests; as it is if it tests none. */
+export function subjectsOf(ready: Ready): readonly Ready[] {
+  const { abTest } = ready.broadcast;
+  if (abTest === null) return [ready];
+  return [ready, { ...ready, source: { ...ready.source, subject: abTest.subject } }];
+}
+
+/** Returns the variables of the other subject of a test. @throws AppError 422 if both subjects are the same */
+async function variablesOfOther(
+  renderer: Sending["renderer"],
+  senderId: string,
+  { subject }: TemplateSource,
+  { abTest }: Broadcast,
+): Promise<string[]> {
+  if (abTest === null) return [];
+  if (abTest.subject.trim() === subject.trim())
+    throw invalid("abTest.subject", "must differ from the subject of the broadcast.");
+  const other = { subject: abTest.subject, html: null, text: null };
+  return refusing(renderer.variables(senderId, other), "abTest.subject");
 }
 
 async function sourceOf(

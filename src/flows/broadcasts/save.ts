@@ -1,3 +1,4 @@
+import { AB_DEFAULTS, type AbMeasure, type AbTest } from "../../core/audience/ab-test.ts";
 import { MAX_BROADCASTS } from "../../core/audience/broadcasts.ts";
 import type { Mailbox } from "../../core/addresses.ts";
 import { AppError, existing, invalid, validationError } from "../../core/errors.ts";
@@ -11,6 +12,7 @@ import {
   mailboxOf,
 } from "../../core/messages/address-input.ts";
 import { MAX_REPLY_TO } from "../../core/messages/send-item.ts";
+import { isBlank } from "../../core/messages/send-rules.ts";
 import { readSchedule } from "../../core/time/schedule.ts";
 import {
   type Broadcast,
@@ -49,6 +51,15 @@ export interface GivenBroadcast {
   scheduledAt?: string | null;
   ratePerHour?: number | null;
   routeIds?: readonly string[];
+  abTest?: GivenAbTest | null;
+}
+
+/** A test of two subjects as a client writes it. An absent field has its value in `AB_DEFAULTS`. */
+export interface GivenAbTest {
+  subject: string;
+  share?: number;
+  waitMinutes?: number;
+  by?: AbMeasure;
 }
 
 /** The services that save broadcasts. */
@@ -117,6 +128,7 @@ const UNSENT = {
   scheduledAt: null,
   ratePerHour: null,
   routeIds: [],
+  abTest: null,
   keyId: null,
   filter: null,
   variables: [],
@@ -203,6 +215,7 @@ async function checked(
   await refusing(deps.renderer.variables(senderId, body));
   const fields = {
     ...given,
+    abTest: given.abTest && (await checkedTest(deps, senderId, given.abTest)),
     name: name?.toWellFormed(),
     subject: given.subject === undefined ? undefined : given.subject === null ? null : body.subject,
     from: from === undefined ? undefined : mailbox(mailboxOf(from)),
@@ -213,6 +226,25 @@ async function checked(
   const { html: _, text: __, ...stored } = fields;
   const known = Object.entries(stored).filter(([, value]) => value !== undefined);
   return { fields: Object.fromEntries(known), body: { html: body.html, text: body.text } };
+}
+
+/** Returns a test of two subjects that has not begun. @throws AppError 422 if its subject is blank, or no Liquid */
+async function checkedTest(
+  { renderer }: SaveDeps,
+  senderId: string,
+  { subject, share, waitMinutes, by }: GivenAbTest,
+): Promise<AbTest> {
+  if (isBlank(subject)) throw invalid("abTest.subject", "must not be blank.", "missing_field");
+  const source = checkedSource({ subject, html: null, text: null });
+  await refusing(renderer.variables(senderId, source), "abTest.subject");
+  return {
+    subject: source.subject,
+    share: share ?? AB_DEFAULTS.share,
+    waitMinutes: waitMinutes ?? AB_DEFAULTS.waitMinutes,
+    by: by ?? AB_DEFAULTS.by,
+    decideAt: null,
+    decision: null,
+  };
 }
 
 function mailbox({ email, name }: Mailbox): Mailbox {

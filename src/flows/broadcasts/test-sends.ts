@@ -3,7 +3,7 @@ import type { Statement } from "../../store/engine/client.ts";
 import { commitSends, type PreparedSend, prepareSend, sending } from "../accept/accept.ts";
 import type { Sending } from "../accept/sending.ts";
 import { shownContact, testItem } from "./check.ts";
-import { type Acting, readyToSend } from "./ready.ts";
+import { type Acting, readyToSend, subjectsOf } from "./ready.ts";
 import { existingBroadcast } from "./save.ts";
 
 /** Maximum number of addresses of a test. */
@@ -16,7 +16,7 @@ export interface TestSend {
 }
 
 /**
- * Sends a broadcast to some addresses, as a contact would get it.
+ * Sends a broadcast to some addresses, as a contact would get it. If it tests two subjects, each address gets it with both.
  * @param contactId the contact whose values it has; null: the first of the segment
  * @param record returns statements for the same write
  * @throws AppError 404; 422 for what the broadcast lacks; and what refuses a send
@@ -31,13 +31,15 @@ export async function testBroadcast(
   const { project, by } = acting;
   const ready = await readyToSend(deps, acting, await existingBroadcast(deps.db, project.id, id));
   const contact = await shownContact(deps, ready, contactId);
-  const items: ReadItem[] = [];
-  for (const address of to) items.push(await testItem(deps, ready, contact, address));
+  const items: { to: string; item: ReadItem }[] = [];
+  for (const address of to)
+    for (const one of subjectsOf(ready))
+      items.push({ to: address, item: await testItem(deps, one, contact, address) });
   return sending(async () => {
     const prepared: PreparedSend[] = [];
-    for (const item of items)
+    for (const { item } of items)
       prepared.push(await prepareSend(deps, project, by, { item, scheduledAt: null }));
-    const sent = prepared.map(({ accepted }, at) => ({ id: accepted.id, to: to[at] ?? "" }));
+    const sent = prepared.map(({ accepted }, at) => ({ id: accepted.id, to: items[at]?.to ?? "" }));
     await commitSends(deps, project, prepared, (refused) => {
       // All or none, so that a client who asks again sends none twice.
       for (const refusal of refused.values()) throw refusal;

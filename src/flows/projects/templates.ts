@@ -56,12 +56,15 @@ function refuseBlank({ html, text }: TemplateSource): void {
     );
 }
 
-/** Awaits reading or rendering a template. If it fails, throws a 422, because the client made the template. */
-export async function refusing<Result>(rendering: Promise<Result>): Promise<Result> {
+/**
+ * Awaits reading or rendering a template. If it fails, throws a 422, because the client made the template.
+ * @param param the field of the request that holds it; default: the part that fails
+ */
+export async function refusing<Result>(rendering: Promise<Result>, param?: string): Promise<Result> {
   try {
     return await rendering;
   } catch (error) {
-    throw error instanceof RenderingFailure ? refusalOf(error) : error;
+    throw error instanceof RenderingFailure ? refusalOf(error, param) : error;
   }
 }
 

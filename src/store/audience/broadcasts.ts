@@ -1,5 +1,6 @@
 import type { Mailbox } from "../../core/addresses.ts";
 import { type BroadcastStatus, MAX_BROADCASTS } from "../../core/audience/broadcasts.ts";
+import type { AbTest } from "../../core/audience/ab-test.ts";
 import type { Filter } from "../../core/audience/filter.ts";
 import { idCeiling } from "../../core/ids.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
@@ -32,6 +33,8 @@ export interface Broadcast {
   /** Null: no limit. */
   ratePerHour: number | null;
   routeIds: string[];
+  /** Null: all get the same subject. */
+  abTest: AbTest | null;
   /** The key that answers for its messages. Null: the command line, or it is a draft. */
   keyId: string | null;
   /** The segment's filter when it was sent. Null: all contacts. */
@@ -76,6 +79,7 @@ const BROADCASTS = table<Broadcast>("broadcasts", {
   scheduledAt: plain("scheduled_at"),
   ratePerHour: plain("rate_per_hour"),
   routeIds: json("route_ids"),
+  abTest: nullableJson("ab_test"),
   keyId: plain("key_id"),
   filter: nullableJson("filter"),
   variables: json("variables"),
@@ -183,6 +187,7 @@ export function removeBroadcast(before: Broadcast): Statement[] {
   return [
     requireGuard("changed_since_read", unchanged(before)),
     { sql: "DELETE FROM broadcast_figures WHERE broadcast_id = ?", args: [before.id] },
+    { sql: "DELETE FROM broadcast_variant_figures WHERE broadcast_id = ?", args: [before.id] },
     { sql: "DELETE FROM broadcast_bodies WHERE broadcast_id = ?", args: [before.id] },
     { sql: `DELETE FROM broadcasts WHERE ${OWN}`, args: [before.senderId, before.id] },
   ];

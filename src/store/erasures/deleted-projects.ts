@@ -65,6 +65,7 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["join_links", "id", OWN],
   ["segments", "id", OWN],
   ["broadcast_figures", "broadcast_id, hour", OF_BROADCAST],
+  ["broadcast_variant_figures", "broadcast_id, variant", OF_BROADCAST],
   ["broadcast_bodies", "broadcast_id", OWN],
   ["broadcasts", "id", OWN],
   ["suppressions", "id", OWN],

@@ -106,6 +106,7 @@ export const KINDS: readonly Kind[] = [
   },
   { table: "broadcast_bodies", key: ["broadcast_id"], project: OF_PROJECT, rows: 8 },
   { table: "broadcast_figures", key: ["broadcast_id", "hour"], project: OF_BROADCAST },
+  { table: "broadcast_variant_figures", key: ["broadcast_id", "variant"], project: OF_BROADCAST },
   { table: "suppressions", key: ["id"], project: OF_PROJECT },
   { table: "erased_unsubscriptions", key: ["sender_id", "address"], project: OF_PROJECT },
   { table: "erasures", key: ["id"], project: OF_PROJECT },
@@ -167,6 +168,7 @@ export const KINDS: readonly Kind[] = [
     contents: ["body", "raw"],
   },
   { table: "attachments", key: ["id"], project: OF_MESSAGE, messages: true, contents: ["content"] },
+  { table: "broadcast_variants", key: ["message_id"], project: OF_MESSAGE, messages: true },
   // Replies leave within a second, and their authors are known for a day.
   {
     table: "rule_effects",

@@ -11,11 +11,13 @@ import {
   type BroadcastMessage,
   listBroadcastMessages,
 } from "../../../store/audience/broadcast-messages.ts";
+import { figuresOfVariants } from "../../../store/audience/broadcast-variants.ts";
 import { RECIPIENT_STATUSES } from "../../../core/messages/states.ts";
 import { ok } from "../../routing/answer.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../../routing/schemas.ts";
+import { showTestResults, TestResultsView } from "../../views/audience/ab-test.ts";
 import { NO_FIGURES } from "../../views/audience/broadcast.ts";
 import { AS_CSV, pageOrWhole } from "../../routing/whole-list.ts";
 
@@ -57,6 +59,7 @@ function showRecipient(message: BroadcastMessage): Static<typeof RecipientView> 
 const Rate = (description: string) => Nullable(Type.Number({ description, examples: [0.98] }));
 const ResultsView = Type.Object(
   {
+    abTest: Nullable(TestResultsView),
     rates: Type.Object(
       {
         delivered: Rate("Of the messages made."),
@@ -133,7 +136,9 @@ export function broadcastResultRoutes(deps: Parts): Route[] {
         const { broadcast } = await existingBroadcast(db, senderId, id);
         const figures = (await figuresOfBroadcasts(db, senderId, [id])).get(id);
         const data = await figuresByTime(db, id, INTERVALS[interval], MAX_INTERVALS);
+        const { abTest } = broadcast;
         return ok({
+          abTest: abTest && showTestResults(broadcast, abTest, await figuresOfVariants(db, id)),
           rates: ratesOf(broadcast.recipients, figures),
           data: data.map(({ at, ...rest }) => ({ at: showTime(at), ...rest })),
         });

@@ -24,6 +24,7 @@ import {
   showBroadcast,
   showBroadcastSummary,
 } from "../../views/audience/broadcast.ts";
+import { GivenAbTest } from "../../views/audience/ab-test.ts";
 import { broadcastCheckRoutes } from "./broadcast-check.ts";
 import { broadcastResultRoutes } from "./broadcast-results.ts";
 import { GivenRouteIds, requireRoutes } from "../../views/route-ids.ts";
@@ -72,6 +73,7 @@ const CreateBroadcast = Type.Object(
       ),
     ),
     routeIds: GivenRouteIds("those of the From domain or the project. Requires an account-wide key"),
+    abTest: Type.Optional(Nullable(GivenAbTest)),
   },
   { title: "NewBroadcast" },
 );

@@ -5,6 +5,7 @@ import type { Broadcast } from "../../../store/audience/broadcasts.ts";
 import type { BroadcastFigures } from "../../../store/audience/broadcast-figures.ts";
 import { MAX_NAME_CHARS, NOT_BLANK, Nullable, OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
 import { Address } from "../received.ts";
+import { AbTestView, showTest } from "./ab-test.ts";
 import { ShownRouteIds } from "../route-ids.ts";
 
 const Count = (description: string) => Type.Integer({ description });
@@ -45,6 +46,7 @@ const SUMMARY = {
   scheduledAt: Nullable(Timestamp),
   ratePerHour: Nullable(Type.Integer()),
   routeIds: ShownRouteIds("those of the From domain or the project"),
+  abTest: Nullable(AbTestView),
   counts: Counts,
   problem: Nullable(
     Type.Object(
@@ -93,7 +95,7 @@ export function showBroadcastSummary(
   figures: BroadcastFigures = NO_FIGURES,
 ): Static<typeof BroadcastSummaryView> {
   const { id, name, status, topicId, segmentId, from, replyTo, subject, templateId, problem } = broadcast;
-  const { audience, recipients, skipped, ratePerHour, routeIds } = broadcast;
+  const { audience, recipients, skipped, ratePerHour, routeIds, abTest } = broadcast;
   return {
     id,
     name,
@@ -107,6 +109,7 @@ export function showBroadcastSummary(
     scheduledAt: showTime(broadcast.scheduledAt),
     ratePerHour,
     routeIds,
+    abTest: abTest && showTest(abTest),
     counts: { audience, recipients, skipped, ...figures },
     problem,
     startedAt: showTime(broadcast.startedAt),

@@ -39,6 +39,7 @@ function broadcast(
     scheduledAt: null,
     ratePerHour: null,
     routeIds: [],
+    abTest: null,
     counts: { ...COUNTS, ...counts },
     problem: null,
     startedAt: at,
