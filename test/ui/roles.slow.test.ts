@@ -158,6 +158,18 @@ const SETTLED = `(async () => {
   } while (requestsInHand > 0);
 })()`;
 
+/**
+ * Opens a path within the app, which asks the service for what it shows. Loading the whole page would take five times as long. The page
+ * between, which does not exist, closes what is open on the one before.
+ */
+const OPEN = `async (path) => {
+  for (const next of ["/nowhere", path]) {
+    history.pushState(null, "", next);
+    dispatchEvent(new PopStateEvent("popstate"));
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  }
+}`;
+
 /** Watches the requests of a page to the API. */
 async function watched(page: Page) {
   const refused: string[] = [];
@@ -170,14 +182,16 @@ async function watched(page: Page) {
       refused.push(`${answer.request().method()} ${new URL(answer.url()).pathname}`);
   });
   await page.addInitScript(SPOILED);
-  return {
-    refused,
-    asked: () => asked,
-    settled: async () => {
-      // A press may lead to another page, which ends what runs in this one.
-      await page.evaluate(SETTLED).catch(() => page.waitForFunction(SETTLED));
-    },
+  await page.reload();
+  const settled = async () => {
+    // A press may lead to another page, which ends what runs in this one.
+    await page.evaluate(SETTLED).catch(() => page.waitForFunction(SETTLED));
   };
+  const open = async (path: string) => {
+    await page.evaluate(`(${OPEN})(${JSON.stringify(path)})`);
+    await settled();
+  };
+  return { refused, asked: () => asked, settled, open };
 }
 
 /** Buttons that ask the service for nothing, and rows that open. */
@@ -212,15 +226,14 @@ describe("the dashboard", () => {
       const session = await sessionOf(role, limited ? [senderId] : []);
       const { page, context } = await ui.browser.visit(ui.service.url, "/", { session });
       context.setDefaultTimeout(PHASE_MS);
-      const { refused, settled, asked } = await watched(page);
+      const { refused, settled, asked, open } = await watched(page);
       const faults: string[] = [];
       const known = new Set<string>();
       const blame = (what: string) => {
         faults.push(...refused.splice(0).map((request) => `${what}: ${request}`));
       };
       for (const path of paths) {
-        await page.goto(ui.service.url + path);
-        await settled();
+        await open(path);
         blame(path);
         const labels = await page
           .locator(BUTTONS)
@@ -234,8 +247,7 @@ describe("the dashboard", () => {
           if (QUIET.test(label) || known.has(kind)) continue;
           known.add(kind);
           if (page.url() !== ui.service.url + path || (await page.locator("dialog[open]").count()) > 0) {
-            await page.goto(ui.service.url + path);
-            await settled();
+            await open(path);
           }
           const button = page.locator(BUTTONS).nth(at);
           if ((await button.count()) === 0) continue;
