@@ -73,6 +73,10 @@ export function InboxesPage({ params }: PageProps) {
   const close = () => navigate(changedUrl(listPath, place.value.search, { inbox: null }));
   useKey("Escape", () => selected !== null && close());
   const search = place.value.search;
+  const showCreated = (inbox: Inbox) => {
+    inboxes.set({ data: [...(list ?? []), inbox] });
+    inboxes.reload();
+  };
   return (
     <Page
       title="Inboxes"
@@ -86,7 +90,7 @@ export function InboxesPage({ params }: PageProps) {
           }
         />
       }
-      actions={<InboxActions inboxes={list ?? []} inboxId={inboxId} onChanged={inboxes.reload} />}
+      actions={<InboxActions inboxes={list} inboxId={inboxId} onCreated={showCreated} />}
       bar={
         <div class="filters">
           <InboxChoice inboxes={list ?? []} inboxId={inboxId} />
@@ -178,12 +182,13 @@ function InboxChoice({ inboxes, inboxId }: { inboxes: readonly Inbox[]; inboxId:
 }
 
 interface ActionsProps {
-  inboxes: readonly Inbox[];
+  /** Null until they are read. */
+  inboxes: readonly Inbox[] | null;
   inboxId: string | null;
-  onChanged: () => void;
+  onCreated: (inbox: Inbox) => void;
 }
 
-function InboxActions({ inboxes, inboxId, onChanged }: ActionsProps) {
+function InboxActions({ inboxes, inboxId, onCreated }: ActionsProps) {
   const created = useSignal<string | null>(null);
   if (!can("inboxes:write")) return null;
   const closeCreate = () => navigate(urlWith({ create: null }), { replace: true });
@@ -197,17 +202,17 @@ function InboxActions({ inboxes, inboxId, onChanged }: ActionsProps) {
         <Icon name="plus" />
         Create inbox
       </a>
-      {query.value.has("create") || (simulates && inboxes.length === 0) ? (
+      {query.value.has("create") || (simulates && inboxes?.length === 0) ? (
         <NewInbox
           onClose={simulates ? () => navigate(urlWith({ simulate: null }), { replace: true }) : closeCreate}
           onCreated={(inbox) => {
             created.value = inbox.id;
-            onChanged();
+            onCreated(inbox);
             if (!simulates) closeCreate();
           }}
         />
       ) : null}
-      {simulates && inboxes.length > 0 ? (
+      {simulates && inboxes !== null && inboxes.length > 0 ? (
         <Simulate
           inboxes={inboxes}
           inboxId={created.value ?? inboxId ?? inboxes[0]?.id ?? ""}
