@@ -66,8 +66,13 @@ browserTest("with very many events pages read again from time to time, until the
   await ui.page.clock.install();
   await ui.page.reload();
   await dot("live");
+  // However slow the machine is, the page gets all events in one second.
+  await ui.page.evaluate(
+    "{ const { now } = Date, at = now(); Date.now = () => at; Date.goOn = () => { Date.now = now; } }",
+  );
   await flood();
   await dot("busy");
+  await ui.page.evaluate("Date.goOn()");
   await send("After the flood");
   await ui.page.clock.runFor(AFTER_FLOOD_MS);
   await see("After the flood");
