@@ -26,7 +26,7 @@ const LINT_MS = 30_000;
 const RUN_MS = 360_000;
 
 /** Requests an operation: the first with a valid body, of the others half with anything that the schema allows. */
-const ROUNDS = 5;
+const ROUNDS = 3;
 /** The part of a tool's output that is kept. */
 const KEPT_CHARS = 2000;
 /** Another seed makes other requests: `POSTRIDER_SEED=7 bun test test/contract/openapi.slow.test.ts`. */

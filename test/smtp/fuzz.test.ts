@@ -9,7 +9,7 @@ import { mutatedSession, mutatedText, type Numbers, numbers, pieces } from "./mu
 
 setDefaultTimeout(180_000);
 
-const SESSIONS = 30_000;
+const SESSIONS = 10_000;
 const TEXTS = 20_000;
 const MAX = 256;
 const OPTIONS = { hostname: "mx.test", maxMessageBytes: MAX, maxRecipients: 3, ip: "192.0.2.9" };

@@ -3,7 +3,7 @@ import { laneOf, Lanes } from "../../../../src/flows/webhooks/push-lanes.ts";
 import { chanceOf, steppingClock } from "../../../support/chance.ts";
 
 /** Number of schedules, each with its own seed. */
-const SCHEDULES = 1000;
+const SCHEDULES = 400;
 const MAX_STEPS = 5_000;
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 

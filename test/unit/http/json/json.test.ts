@@ -146,7 +146,7 @@ function string(next: () => number, octets: number): string {
 }
 
 describe("large JSON is read as JSON.parse reads it", () => {
-  const rows = Array.from({ length: 24 }, (_, seed) => [seed] as const);
+  const rows = Array.from({ length: 8 }, (_, seed) => [seed] as const);
   test.each(rows)("random text %p, whole and with an octet changed", (seed) => {
     const next = random(seed + 1);
     const text = randomText(next, (1 + seed) * 100_000);
