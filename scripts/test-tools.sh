@@ -22,6 +22,7 @@ peer_packages='
 bind9-dnsutils dig
 bind9-utils named-checkzone
 chromium chromium
+chromium-headless-shell chromium-headless-shell
 curl curl
 knot knotd
 knot-dnsutils kdig

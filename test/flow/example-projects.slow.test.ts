@@ -1,6 +1,7 @@
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { CHROMIUM } from "../support/browser.ts";
 import { newFolder } from "../support/folder.ts";
 import { installPackages } from "../support/installed.ts";
 import { until } from "../support/poll.ts";
@@ -16,7 +17,7 @@ const TOOLS = join(SDK, "node_modules");
 const NODE_20 = join(TOOLS, "node20/bin/node");
 const NODE_22 = join(TOOLS, "node22/bin/node");
 const DENO = join(TOOLS, `@deno/${process.platform}-${process.arch}-glibc/deno`);
-const CHROMIUM_PATH = Bun.which("chromium") ?? "";
+const CHROMIUM_PATH = CHROMIUM ?? "";
 
 let server = "";
 beforeAll(async () => {

@@ -20,6 +20,8 @@ export const WIDE = { width: 1440, height: 900 };
 interface Opening {
   /** Default: a service with the settings of `startService`. */
   start?: () => Promise<TestService>;
+  /** Default: `CHROMIUM`. */
+  program?: typeof CHROMIUM;
   /** Makes what the window is to show when it opens. */
   prepare?: () => Promise<unknown>;
   /** Path that the shared window opens. Absent: each test opens its own windows. */
@@ -42,13 +44,20 @@ export interface Dashboard extends ReturnType<typeof actionsOn> {
 }
 
 /** Starts the service and the browser before the file's tests, and stops them after. */
-export function dashboard({ start = startService, prepare, path, as, viewport }: Opening = {}): Dashboard {
+export function dashboard({
+  start = startService,
+  program,
+  prepare,
+  path,
+  as,
+  viewport,
+}: Opening = {}): Dashboard {
   setDefaultTimeout(BROWSER_MS);
   let running: { service: TestService; browser: TestBrowser } | null = null;
   let visit: Visit | null = null;
   beforeAll(async () => {
     if (CHROMIUM === null) return;
-    const [service, browser] = await Promise.all([start(), startBrowser()]);
+    const [service, browser] = await Promise.all([start(), startBrowser(program)]);
     running = { service, browser };
     await prepare?.();
     if (path === undefined) return;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
+import { BROWSER_MS, CHROMIUM, launchChromium } from "../support/browser.ts";
 import { startService, type TestService } from "../support/service.ts";
 
-const CHROMIUM = Bun.which("chromium");
-/** Milliseconds: Chromium's start, and each step on a busy machine. */
-const START_MS = 60_000;
-const STEP_MS = 20_000;
+/** Milliseconds: the start of Chromium, and each step on a busy machine. */
+const START_MS = BROWSER_MS;
+const STEP_MS = 60_000;
 
 const withBrowser = test.skipIf(CHROMIUM === null);
 
@@ -14,7 +14,7 @@ let browser: Browser;
 beforeAll(async () => {
   if (CHROMIUM === null) return;
   service = await startService();
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+  browser = await launchChromium();
 }, START_MS);
 afterAll(async () => {
   await browser?.close();
