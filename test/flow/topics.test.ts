@@ -188,8 +188,8 @@ describe("the page of an unsubscribe link", () => {
     const { html } = await page(link, german);
     expect(html).toContain('<html lang="de">');
     expect(html).toContain("<h1>E-Mail-Einstellungen</h1>");
-    expect(html).toContain(`<dt>News</dt><dd>Once a month<br>Abonniert `);
-    expect(html).toContain(`<dt>Offers</dt><dd>Nicht abonniert `);
+    expect(html).toContain("<dt>News</dt><dd>Once a month</dd><dd>Abonniert</dd>");
+    expect(html).toContain("<dt>Offers</dt><dd>Nicht abonniert</dd>");
     expect(html).not.toContain("circle");
     expect(html.indexOf("News")).toBeLessThan(html.indexOf("Offers"));
     expect(await contactNow()).toBeUndefined();
@@ -198,7 +198,7 @@ describe("the page of an unsubscribe link", () => {
   test("the topic of the message is on the page even if it is not visible, first and escaped", async () => {
     const hidden = await topic({ name: "Only <you>", visible: false });
     const { html } = await page(await linkOf(await send(hidden)));
-    expect(html).toContain("<dl><dt>Only &lt;you&gt;</dt>");
+    expect(html).toContain("<dl><div><dt>Only &lt;you&gt;</dt>");
   });
 
   test("a reader leaves one topic, joins another, leaves everything and comes back, each with an entry", async () => {
@@ -263,8 +263,8 @@ describe("the page of an unsubscribe link", () => {
       text,
     });
     const { html } = await page(link);
-    expect(html).toContain("<button>No more &lt;mail&gt;</button>");
-    expect(html).toContain("You get it: always <form");
+    expect(html).toContain(">No more &lt;mail&gt;</button>");
+    expect(html).toContain("<dd>You get it: always</dd>");
     expect(html).toContain(">Subscribe</button>");
     const words = "leaveAll: Nichts mehr";
     await call("POST", "/v1/templates", {
@@ -273,7 +273,7 @@ describe("the page of an unsubscribe link", () => {
       subject: "Wörter",
       text: words,
     });
-    expect((await page(link, german)).html).toContain("<button>Nichts mehr</button>");
+    expect((await page(link, german)).html).toContain(">Nichts mehr</button>");
   });
 });
 

@@ -8,6 +8,7 @@ import type { Store } from "../../store/engine/client.ts";
 import { raw } from "../routing/answer.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
 import { preferenceContent } from "../views/audience/preference-page.ts";
+import { LINK_PAGE_STYLE, linkPageBody } from "../views/link-page.ts";
 import { PREVIEW_QUERY, PREVIEW_TYPE, previewHeaders } from "../views/preview.ts";
 
 /** A page has no images. */
@@ -31,7 +32,7 @@ export function topicPageRoutes({ db }: Pick<Store, "db">): Route[] {
         const { id } = existing("topic", await getTopic(db, senderId, params.id));
         const preferences = await preferencesFor(db, { senderId, topicId: id, contact: null }, language);
         const { heading, content } = preferenceContent(preferences, null);
-        const html = `<h1>${heading}</h1>${content}`;
+        const html = `<style>${LINK_PAGE_STYLE}</style>${linkPageBody(heading, content)}`;
         const page = previewPage({ html, cut: false, images: NO_IMAGES }, query.theme ?? "light");
         return raw(page, PREVIEW_TYPE, previewHeaders(false));
       },

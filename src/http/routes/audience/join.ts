@@ -11,6 +11,7 @@ import type { Db, Store } from "../../../store/engine/client.ts";
 import type { Answer } from "../../routing/answer.ts";
 import { mailedLink } from "../../routing/mailed-link.ts";
 import { openRoute, type Route } from "../../routing/route.ts";
+import { topicName } from "../../views/audience/preference-page.ts";
 import { linkPage } from "../../views/link-page.ts";
 
 /** Returns the routes of links by which people join topics. */
@@ -51,9 +52,7 @@ async function page(
 ): Promise<Answer> {
   const lang = languageFor(request.headers.get("accept-language"));
   const { join, saved, subscribed } = await wordsFor(db, link.senderId, lang);
-  const rows = topics.map(
-    ({ name, description }) => `<dt>${Bun.escapeHTML(name)}</dt><dd>${Bun.escapeHTML(description)}</dd>`,
-  );
+  const rows = topics.map((topic) => `<div>${topicName(topic)}</div>`);
   const button = waits
     ? `<form method="post"><button>${Bun.escapeHTML(join)}</button></form>`
     : `<p>${Bun.escapeHTML(saved)}</p>`;

@@ -62,9 +62,9 @@ function contentOf(message: MessageToApprove): string {
   const to = recipients.map((one) => `<li>${Bun.escapeHTML(one)}</li>`).join("");
   const rest = more > 0 ? `<p>And ${more} more.</p>` : "";
   const attached = files.length === 0 ? "" : `<p>Files: ${Bun.escapeHTML(files.join(", "))}</p>`;
-  const form = (decision: string, label: string) =>
-    `<form method="post" action="?decision=${decision}"><button>${label}</button></form>`;
+  const form = (decision: string, button: string) =>
+    `<form method="post" action="?decision=${decision}">${button}</form>`;
   return `<p>From ${Bun.escapeHTML(from)} to</p><ul>${to}</ul>${rest}<h2>${Bun.escapeHTML(subject)}</h2>${attached}<pre>${Bun.escapeHTML(text)}</pre>${
     cut ? "<p>The text goes on. Read all of it in the dashboard.</p>" : ""
-  }${form("approve", "Approve")}${form("reject", "Reject")}`;
+  }${form("approve", "<button>Approve</button>")}${form("reject", `<button class="plain">Reject</button>`)}`;
 }

@@ -29,21 +29,37 @@ function controls({ subscribed, topics, texts }: Preferences): string {
   if (!subscribed)
     return `<p>${Bun.escapeHTML(texts.getsNone)}</p>${button(ALL_TOPICS, "subscribed", texts.joinAll)}`;
   const rows = topics.map((topic) => rowOf(topic, texts)).join("");
-  const leaves = topics.length === 0 ? texts.leave : texts.leaveAll;
-  return (rows === "" ? "" : `<dl>${rows}</dl>`) + button(ALL_TOPICS, "unsubscribed", leaves);
+  if (rows === "") return button(ALL_TOPICS, "unsubscribed", texts.leave);
+  return `<dl>${rows}</dl>${button(ALL_TOPICS, "unsubscribed", texts.leaveAll, PLAIN)}`;
 }
 
 function rowOf({ id, name, description, subscribed }: ReaderTopic, texts: PageTexts): string {
   const state = subscribed ? texts.subscribed : texts.unsubscribed;
+  const about = { ...PLAIN, about: name };
   const change = subscribed
-    ? button(id, "unsubscribed", texts.leave, name)
-    : button(id, "subscribed", texts.join, name);
-  const about = description === "" ? "" : `${Bun.escapeHTML(description)}<br>`;
-  return `<dt>${Bun.escapeHTML(name)}</dt><dd>${about}${Bun.escapeHTML(state)} ${change}</dd>`;
+    ? button(id, "unsubscribed", texts.leave, about)
+    : button(id, "subscribed", texts.join, about);
+  return `<div>${topicName({ name, description })}<dd>${Bun.escapeHTML(state)}</dd><dd class="act">${change}</dd></div>`;
 }
 
-/** Returns a form with one button. @param about what the button is for, if several have the same words */
-function button(topic: string, choice: string, text: string, about?: string): string {
+/** Returns name and description of a topic in a list `dl`. */
+export function topicName({ name, description }: Pick<ReaderTopic, "name" | "description">): string {
+  const about = description === "" ? "" : `<dd>${Bun.escapeHTML(description)}</dd>`;
+  return `<dt>${Bun.escapeHTML(name)}</dt>${about}`;
+}
+
+interface ButtonOptions {
+  /** True if it is not what most readers came for. */
+  plain?: boolean;
+  /** The thing that the button is for, if several have the same words. */
+  about?: string;
+}
+
+const PLAIN = { plain: true };
+
+/** Returns a form with one button. */
+function button(topic: string, choice: string, text: string, { plain, about }: ButtonOptions = {}): string {
+  const look = plain === true ? ' class="plain"' : "";
   const label = about === undefined ? "" : ` aria-label="${Bun.escapeHTML(`${text}: ${about}`)}"`;
-  return `<form method="post" action="?by=page&amp;topic=${topic}&amp;choice=${choice}"><button${label}>${Bun.escapeHTML(text)}</button></form>`;
+  return `<form method="post" action="?by=page&amp;topic=${topic}&amp;choice=${choice}"><button${look}${label}>${Bun.escapeHTML(text)}</button></form>`;
 }
