@@ -3323,12 +3323,16 @@ export interface components {
             filter: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            /** @description Counts all contacts, however long it takes. Default: false. */
+            exact?: boolean;
         };
         /** SegmentCount */
         SegmentCount: {
             /** @description Contacts that pass the filter now. */
             count: number;
-            /** @description Those added last, at most 10. Empty if the key lacks `contacts:read`. */
+            /** @description Whether `count` was extrapolated from an even part of the contacts. */
+            estimated: boolean;
+            /** @description Those of the counted who were added last, at most 10. Empty if the key lacks `contacts:read`. */
             sample: {
                 id: string;
                 email: string;

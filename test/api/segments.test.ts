@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { loadConfig } from "../../src/config.ts";
-import { MAX_CONDITIONS, MAX_DEPTH, MAX_SEGMENTS } from "../../src/core/audience/filter.ts";
+import {
+  type Condition,
+  MAX_CONDITIONS,
+  MAX_DEPTH,
+  MAX_SEGMENTS,
+  readFilter,
+} from "../../src/core/audience/filter.ts";
 import { DAY_MS } from "../../src/core/time/units.ts";
 import { createDownloads } from "../../src/http/pipeline/download.ts";
 import { contactPropertyRoutes } from "../../src/http/routes/audience/properties.ts";
@@ -10,7 +16,9 @@ import { contactBatchRoute } from "../../src/http/routes/contact-batch.ts";
 import { contactRoutes } from "../../src/http/routes/contacts.ts";
 import { log } from "../../src/log.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
-import { NUMBERS_STEP, numbersQuery } from "../../src/store/audience/filter-sets.ts";
+import { lookUpQuery, NUMBERS_STEP, numbersQuery } from "../../src/store/audience/condition-numbers.ts";
+import { passingContacts, spreadSteps } from "../../src/store/audience/filter-sets.ts";
+import { contactPasses } from "../../src/store/audience/filter-sql.ts";
 import { MIGRATIONS } from "../../src/store/engine/migrations.ts";
 import { noteEngagement } from "../../src/store/audience/engagement-times.ts";
 import { asksToJoin, type TestApi, testApi } from "../support/api.ts";
@@ -255,6 +263,7 @@ describe("/v1/segments", () => {
 });
 
 describe("counting", () => {
+  const MANY = 2 * NUMBERS_STEP + 2;
   /** Adds contacts of a project in one statement. */
   const fillProject = (senderId: string, count: number) => ({
     sql: `INSERT INTO contacts (id, sender_id, email, email_key, properties, created_at, updated_at)
@@ -271,12 +280,55 @@ describe("counting", () => {
       ["seats", "number"],
     ])
       await post("/v1/contact-properties", { name, type }, key);
-    await api.db.write([fillProject(id, NUMBERS_STEP + 2)]);
-    const count = async (filter: object) => (await post("/v1/segments/count", { filter }, key)).json.count;
-    expect(await count(leaf("plan", "eq", "pro"))).toBe(Math.floor((NUMBERS_STEP + 2) / 5));
-    expect(await count(leaf("seats", "gte", NUMBERS_STEP))).toBe(3);
+    await api.db.write([fillProject(id, MANY)]);
+    const pro = leaf("plan", "eq", "pro");
+    const some = leaf("seats", "lt", 5000);
+    const many = leaf("seats", "gt", 50);
+    const rare = leaf("seats", "eq", 4000);
+    const filters = [
+      pro,
+      many,
+      leaf("plan", "ne", "pro"),
+      leaf("seats", "unset"),
+      leaf("seats", "gte", MANY),
+      { all: [many, some, pro] },
+      { all: [many, rare] },
+      { all: [rare, { any: [pro, { not: [many] }] }] },
+      { all: [leaf("seats", "gt", MANY), many] },
+      { any: [rare, { all: [pro, some] }] },
+      { not: [pro, rare, some] },
+      { all: [many, leaf("plan", "ne", "pro"), field("subscribed", "ne", false), { not: [rare] }] },
+    ];
+    const shapes = [
+      { name: "plan", type: "string" },
+      { name: "seats", type: "number" },
+    ] as const;
+    for (const filter of filters) {
+      const { sql, args } = contactPasses(readFilter(filter, { shapes, topics: [], now: 0 }));
+      const passing = await api.db.all<{ id: string; email: string }>(
+        `SELECT id, email FROM contacts WHERE sender_id = ? AND ${sql} ORDER BY id DESC`,
+        [id, ...args],
+      );
+      const { json } = await post("/v1/segments/count", { filter }, key);
+      const expected = { count: passing.length, estimated: false, sample: passing.slice(0, 10) };
+      expect(json, JSON.stringify(filter)).toEqual(expected);
+    }
     await post("/v1/contacts", { email: "last@many.example", properties: { plan: "pro" } }, key);
-    expect(await count(leaf("plan", "eq", "pro"))).toBe(Math.floor((NUMBERS_STEP + 2) / 5) + 1);
+    expect((await post("/v1/segments/count", { filter: pro }, key)).json.count).toBe(
+      Math.floor(MANY / 5) + 1,
+    );
+  });
+
+  test("a count that would read too many values is an estimate from contacts of all times", async () => {
+    const { id } = api.other.a;
+    const filter = { subject: { kind: "property", name: "plan", type: "string" }, op: "eq", value: "pro" };
+    const passing = await passingContacts(api.db, id, filter as Condition, { most: 1, sample: 1 });
+    // The last step is read alone. Of its three contacts two pass.
+    expect(passing).toMatchObject({ estimated: true, count: Math.round(((MANY + 1) * 2) / 3) });
+    expect(passing.last).toMatchObject([{ email: "last@many.example" }]);
+    expect(spreadSteps(10 * NUMBERS_STEP).map((from) => from / NUMBERS_STEP)).toEqual([
+      9, 4, 7, 2, 5, 0, 8, 3, 6, 1,
+    ]);
   });
 
   test("a condition reads the numbers of one step from its column alone", async () => {
@@ -288,6 +340,14 @@ describe("counting", () => {
       "SEARCH audience_values USING PRIMARY KEY (column_id=? AND no>? AND no<?)",
       "SCALAR SUBQUERY 1",
       "SEARCH audience_columns USING COVERING INDEX audience_columns_by_name (sender_id=? AND name=?)",
+    ]);
+    const asked = await api.db.all<{ detail: string }>(
+      `EXPLAIN QUERY PLAN ${lookUpQuery("value IS 'pro'")}`,
+      [api.acme.a.id, "p:plan", "[1]"],
+    );
+    expect(asked.map(({ detail }) => detail).slice(0, 2)).toEqual([
+      "SCAN json_each VIRTUAL TABLE INDEX 1:",
+      "SEARCH v USING PRIMARY KEY (column_id=? AND no=?)",
     ]);
   });
 

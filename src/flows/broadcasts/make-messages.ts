@@ -100,7 +100,7 @@ async function takeStep(deps: Sending, broadcast: Broadcast): Promise<boolean> {
     const audience =
       filter === null
         ? (await holdingsOf(db, project.id)).contacts
-        : (await passingContacts(db, project.id, filter, 0)).count;
+        : (await passingContacts(db, project.id, filter)).count;
     await db.write(changeBroadcast(broadcast, { audience }));
     return false;
   }

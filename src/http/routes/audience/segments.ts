@@ -3,7 +3,7 @@ import { FIELDS, MAX_CONDITIONS, MAX_DEPTH, MAX_SEGMENTS } from "../../../core/a
 import { existing, notFound } from "../../../core/errors.ts";
 import { allows } from "../../../core/scopes.ts";
 import { changeSegment, checkedFilter, createSegment } from "../../../flows/audience/segments.ts";
-import { passingContacts } from "../../../store/audience/filter-sets.ts";
+import { MAX_VALUES_READ, passingContacts } from "../../../store/audience/filter-sets.ts";
 import { deleteSegment, getSegment, listSegments, type Segment } from "../../../store/audience/segments.ts";
 import type { Store } from "../../../store/engine/client.ts";
 import { created, noContent, ok } from "../../routing/answer.ts";
@@ -38,8 +38,11 @@ const SegmentView = Type.Object(
 const Counted = Type.Object(
   {
     count: Type.Integer({ description: "Contacts that pass the filter now." }),
+    estimated: Type.Boolean({
+      description: "Whether `count` was extrapolated from an even part of the contacts.",
+    }),
     sample: Type.Array(Type.Object({ id: Type.String(), email: Type.String() }), {
-      description: `Those added last, at most ${SAMPLE}. Empty if the key lacks \`contacts:read\`.`,
+      description: `Those of the counted who were added last, at most ${SAMPLE}. Empty if the key lacks \`contacts:read\`.`,
     }),
   },
   { title: "SegmentCount" },
@@ -94,16 +97,25 @@ function countRoute({ db }: Pick<Store, "db">): Route {
     readsOnly: true,
     costly: "content",
     summary: "Count the contacts that pass a filter, and show some",
-    description:
-      "The filter need not be saved. For a million contacts, each condition takes about a tenth of a second.",
+    description: `The filter need not be saved. After reading ${MAX_VALUES_READ.toLocaleString("en-US")} values, such as those of two conditions for a million contacts, the count is an estimate. With \`exact\`, each condition takes about a tenth of a second for a million contacts.`,
     scope: "audience:read",
-    body: Type.Object({ filter: FilterSchema }, { title: "CountSegment" }),
+    body: Type.Object(
+      {
+        filter: FilterSchema,
+        exact: Type.Optional(
+          Type.Boolean({ description: "Counts all contacts, however long it takes. Default: false." }),
+        ),
+      },
+      { title: "CountSegment" },
+    ),
     answers: { 200: Counted },
     async handle({ senderId, principal, body, now }) {
       const filter = await checkedFilter(db, senderId, body.filter, now);
-      const take = allows(principal.scopes, "contacts:read") ? SAMPLE : 0;
-      const { count, last: sample } = await passingContacts(db, senderId, filter, take);
-      return ok({ count, sample });
+      const { last, ...counted } = await passingContacts(db, senderId, filter, {
+        most: body.exact === true ? undefined : MAX_VALUES_READ,
+        sample: allows(principal.scopes, "contacts:read") ? SAMPLE : 0,
+      });
+      return ok({ ...counted, sample: last });
     },
   });
 }

@@ -28,7 +28,9 @@ export function SendDialog({ broadcast, path, onSent, onClose }: SendProps) {
   const segment = segments?.find(({ id }) => id === segmentId);
   const topic = useAudience().value.value?.topics.find(({ id }) => id === topicId);
   const isKnown = segmentId === null || segment !== undefined;
-  const { found, error } = useCount(isKnown ? readersFilter(topicId, segment ?? null) : null);
+  const { found, error } = useCount(isKnown ? readersFilter(topicId, segment ?? null) : null, {
+    exact: true,
+  });
   const check = useResource(`check ${broadcast.id} ${broadcast.updatedAt}`, () =>
     post<BroadcastCheck>(`${path}/check`),
   );

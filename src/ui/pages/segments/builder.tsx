@@ -237,7 +237,7 @@ function inputType(op: string, type: Subject["type"], value: string): string {
 function Passing({ form, subjects }: { form: FilterForm; subjects: readonly Subject[] }) {
   const task = useContext(FormTask);
   const incomplete = lacksValue(form);
-  const { found, error } = useCount(incomplete ? null : filterOf(form, subjects), PAUSE_MS);
+  const { found, error } = useCount(incomplete ? null : filterOf(form, subjects), { pauseMs: PAUSE_MS });
   const fault = error.value;
   useEffect(() => {
     if (task !== undefined && fault !== null) task.error.value = fault;
