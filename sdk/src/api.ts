@@ -8090,7 +8090,9 @@ export interface operations {
                 subscribed?: boolean;
                 /** @description Part of the address, first name or last name. Case does not matter. */
                 q?: string;
-                /** @description A filter as JSON, as segments have it. */
+                /** @description Only those who pass the filter of this segment. */
+                segmentId?: string;
+                /** @description A filter as JSON, as segments have it. A longer one needs a segment. */
                 filter?: string;
             };
             header?: never;

@@ -226,6 +226,11 @@ describe("/v1/segments", () => {
       properties: { plan: "gold" },
     });
     expect(await members()).toEqual(["eve"]);
+    const searched = await api.call("GET", `/v1/contacts?segmentId=${json.id}&q=eve`);
+    expect(names(searched.json.data)).toEqual(["eve"]);
+    expect((await api.call("GET", "/v1/contacts?segmentId=seg_x")).status).toBe(404);
+    const both = `/v1/contacts?segmentId=${json.id}&filter=%7B%7D`;
+    expect((await api.call("GET", both)).json.error.param).toBe("segmentId");
     await api.call("PATCH", `/v1/contacts/${eve.id}`, { body: { properties: { plan: null } } });
     expect(await members()).toEqual([]);
     const changes = { filter: field("email", "startsWith", "eve") };

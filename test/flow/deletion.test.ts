@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../src/core/time/units.ts";
 import { MESSAGES_PER_WRITE } from "../../src/flows/sweep/delete-now.ts";
+import { noteJoinLink } from "../../src/store/audience/join-links.ts";
 import { until } from "../support/poll.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 import { turnUntil, type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
@@ -220,6 +221,7 @@ describe("deleting a project", () => {
     const other = await filled("staying");
     for (const table of ["messages", "imports", "import_parts"])
       expect(await tablesNaming(id)).toContain(table);
+    await service.app.db.write(noteJoinLink(id, "going", clock.now()));
     const { status, body } = await wide("DELETE", `/v1/senders/${id}?confirm=going`);
     expect([status, body]).toEqual([202, { id, status: "deleting" }]);
     expect((await wide("GET", `/v1/senders/${id}`)).status).toBe(404);
@@ -232,6 +234,9 @@ describe("deleting a project", () => {
       2,
     );
     expect((await wide("POST", "/v1/senders", { name: "going", externalId: "going" })).status).toBe(201);
+    // An address gets no more links to join topics because a project is gone.
+    const mailed = "SELECT COUNT(*) AS count FROM join_links WHERE address = 'going'";
+    expect(await service.app.db.first(mailed)).toEqual({ count: 1 });
   });
 
   test("asks for its externalId, and keeps the project of the first start", async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { DAY_MS } from "../../src/core/time/units.ts";
+import { noteEngagement } from "../../src/store/audience/engagement-times.ts";
 import { MAX_COLUMNS, MAX_ROW_OCTETS } from "../../src/flows/imports/csv-rows.ts";
 import { IMPORT_DAYS, QUIET_UPLOAD_MS } from "../../src/flows/imports/commit.ts";
 import { MAX_IN_PROGRESS, PREVIEW_FAULTS } from "../../src/flows/imports/upload.ts";
@@ -158,7 +159,12 @@ describe("importing contacts", () => {
       { email: "D@x.test" },
     ];
     await service.call("POST", "/v1/contacts/batch", { contacts: people }, { key: from });
+    const { body: owner } = await service.call("GET", "/v1/me", undefined, { key: from });
+    const engaged = (what: "sent" | "opened" | "clicked", at: number) =>
+      noteEngagement(what, owner.project.id, "a@x.test", at);
+    await service.app.db.write([engaged("sent", 1000), engaged("opened", 2000), engaged("clicked", 3000)]);
     const file = await exported(from, "contacts");
+    expect(file).toContain("1970-01-01T00:00:01.000Z,1970-01-01T00:00:02.000Z,1970-01-01T00:00:03.000Z");
     expect(await imported(from, "contacts", file)).toMatchObject(counts(0, 0, 4, 0));
     expect(await imported(to, "contacts", file)).toMatchObject(counts(4, 0, 0, 0));
     const rows = (text: string) => text.split("\r\n").sort();

@@ -48,8 +48,10 @@ function cautious(item: NewContact, { unsubscribed }: KnownToProject): NewContac
 }
 
 /** Returns a new contact with the times of the file. Its id has the time, so a list keeps its order. */
-function made(contact: Contact, { createdAt, updatedAt, unsubscribedAt }: ContactValues["since"]): Contact {
+function made(contact: Contact, since: ContactValues["since"]): Contact {
   const past = (at: number | undefined, other: number) => Math.min(at ?? other, contact.createdAt);
+  const known = (at: number | undefined) => (at === undefined ? null : past(at, at));
+  const { createdAt, updatedAt, unsubscribedAt } = since;
   const began = past(createdAt, contact.createdAt);
   return {
     ...contact,
@@ -58,6 +60,9 @@ function made(contact: Contact, { createdAt, updatedAt, unsubscribedAt }: Contac
     updatedAt: past(updatedAt, contact.updatedAt),
     consent: contact.consent.map((entry) => ({ ...entry, how: "import" })),
     unsubscribedAt: contact.subscribed ? null : past(unsubscribedAt, contact.createdAt),
+    lastSentAt: known(since.lastSentAt),
+    lastOpenedAt: known(since.lastOpenedAt),
+    lastClickedAt: known(since.lastClickedAt),
   };
 }
 

@@ -14,8 +14,17 @@ import type { Field, Recognized } from "./forms.ts";
 const MAX_NOTE_CHARS = 1000;
 const MAX_SHOWN_CHARS = 254;
 
-/** Times of a contact that a file of ours has, milliseconds. */
-export type Since = Partial<Record<"createdAt" | "updatedAt" | "unsubscribedAt", number>>;
+/** Times of a contact that a file of ours has. */
+const TIMES = [
+  "createdAt",
+  "updatedAt",
+  "unsubscribedAt",
+  "lastSentAt",
+  "lastOpenedAt",
+  "lastClickedAt",
+] as const;
+/** Those times, milliseconds. */
+export type Since = Partial<Record<(typeof TIMES)[number], number>>;
 /** A contact of a file. `says`: the file says that the person is subscribed, which subscribes a contact again. */
 export interface ContactValues {
   item: NewContact;
@@ -127,10 +136,7 @@ function objectOf(field: Field, value: unknown): Record<string, unknown> {
 }
 
 function sinceOf(cells: Cells): Since {
-  const times = (["createdAt", "updatedAt", "unsubscribedAt"] as const).map((field) => [
-    field,
-    timeOf(cells[field]),
-  ]);
+  const times = TIMES.map((field) => [field, timeOf(cells[field])]);
   return Object.fromEntries(times.filter(([, at]) => at !== null));
 }
 

@@ -62,7 +62,6 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["contact_properties", "id", OWN],
   ["topics", "id", OWN],
   ["audience_columns", "id", OWN],
-  ["join_links", "id", OWN],
   ["segments", "id", OWN],
   ["broadcast_figures", "broadcast_id, hour", OF_BROADCAST],
   ["broadcast_variant_figures", "broadcast_id, variant", OF_BROADCAST],
@@ -103,6 +102,8 @@ export async function deleteProject(db: Db, senderId: string): Promise<void> {
   const left =
     "SELECT 1 FROM messages WHERE sender_id = ?1 UNION ALL SELECT 1 FROM webhooks WHERE sender_id = ?1";
   await db.write([
+    // The limit of an address outlives the project: else who deletes it could mail an address again at once.
+    { sql: "UPDATE join_links SET sender_id = '' WHERE sender_id = ?", args: [senderId] },
     {
       sql: `DELETE FROM senders WHERE id = ?1 AND deleted_at IS NOT NULL AND NOT EXISTS (${left})`,
       args: [senderId],

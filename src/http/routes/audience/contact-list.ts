@@ -5,11 +5,12 @@ import { checkedFilter, segmentFilter } from "../../../flows/audience/segments.t
 import { contactPasses } from "../../../store/audience/filter-sql.ts";
 import type { Db, Store } from "../../../store/engine/client.ts";
 import { type ContactFilter, listContacts } from "../../../store/projects/contacts.ts";
+import { exampleId } from "../../openapi/examples.ts";
 import type { Answer } from "../../routing/answer.ts";
 import type { Page } from "../../routing/paging.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
-import { PAGE_QUERY, PageOf, Search } from "../../routing/schemas.ts";
+import { MAX_ID_CHARS, PAGE_QUERY, PageOf, Search } from "../../routing/schemas.ts";
 import { AS_CSV, pageOrWhole } from "../../routing/whole-list.ts";
 import { ContactSchema, showContact } from "../../views/contact.ts";
 
@@ -20,11 +21,18 @@ const ListQuery = Type.Object({
   ...PAGE_QUERY,
   subscribed: Type.Optional(Type.Boolean()),
   q: Search("Part of the address, first name or last name. Case does not matter."),
+  segmentId: Type.Optional(
+    Type.String({
+      maxLength: MAX_ID_CHARS,
+      description: "Only those who pass the filter of this segment.",
+      examples: [exampleId("seg")],
+    }),
+  ),
   filter: Type.Optional(
     Type.String({
       minLength: 2,
       maxLength: MAX_FILTER_CHARS,
-      description: "A filter as JSON, as segments have it.",
+      description: "A filter as JSON, as segments have it. A longer one needs a segment.",
       examples: ['{"field":"subscribed","op":"eq","value":true}'],
     }),
   ),
@@ -40,6 +48,9 @@ const COLUMNS = [
   "metadata",
   "properties",
   "topics",
+  "lastSentAt",
+  "lastOpenedAt",
+  "lastClickedAt",
   "createdAt",
   "updatedAt",
 ] as const;
@@ -59,9 +70,15 @@ export function contactListRoutes(deps: ListDeps): Route[] {
       scope: "contacts:read",
       query: ListQuery,
       answers: { 200: PageOf(ContactSchema) },
+      errors: ["not_found", "conflict"],
       async handle({ request, senderId, query, page, now }) {
-        const { subscribed, q, filter } = query;
-        const passes = await passesGiven(db, senderId, filter, now);
+        const { subscribed, q, filter, segmentId } = query;
+        if (filter !== undefined && segmentId !== undefined)
+          throw invalid("segmentId", "cannot be given together with filter.");
+        const passes =
+          segmentId === undefined
+            ? await passesGiven(db, senderId, filter, now)
+            : contactPasses((await segmentFilter(db, senderId, segmentId, now)).condition);
         return answerContacts(deps, { request, senderId, page }, { subscribed, q, passes });
       },
     }),

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { ViewLinks } from "../../components/views.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import { Icon } from "../../controls/icon.tsx";
-import { useAudience } from "../../state/audience.ts";
+import { useAudience, useSegments } from "../../state/audience.ts";
 import { changedUrl } from "../../state/paths.ts";
 import { navigate, query, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
@@ -34,6 +34,7 @@ function filterInUrl(): Filter | null {
 /** The filters of the list: the subscription as links, and conditions in a window. */
 export function Filters() {
   const filter = filterInUrl();
+  const segmentId = query.value.get("segmentId");
   const audience = useAudience().value.value;
   return (
     <>
@@ -52,6 +53,7 @@ export function Filters() {
         ) : null}
       </div>
       {filter === null || audience === null ? null : <Applied filter={filter} audience={audience} />}
+      {segmentId === null ? null : <OfSegment id={segmentId} />}
       {query.value.get("edit") === "filter" && audience !== null && can("audience:read") ? (
         <EditFilter filter={filter} audience={audience} />
       ) : null}
@@ -62,6 +64,23 @@ export function Filters() {
 interface FilterProps {
   filter: Filter;
   audience: Audience;
+}
+
+/** The segment in effect, which a click takes away. */
+function OfSegment({ id }: { id: string }) {
+  const name = useSegments().value.value?.find((segment) => segment.id === id)?.name ?? id;
+  return (
+    <div class="filters">
+      <a
+        class="chip cut"
+        href={urlWith({ segmentId: null }, "/contacts")}
+        aria-label={`Remove the filter by the segment ${name}`}
+      >
+        <span class="cut">Segment: {name}</span>
+        <Icon name="cross" />
+      </a>
+    </div>
+  );
 }
 
 /** The filter in effect, which a click takes away or saves. */
@@ -98,9 +117,8 @@ function EditFilter({ filter, audience }: { filter: Filter | null; audience: Aud
   const close = () => navigate(urlWith({ edit: null }), { replace: true });
   const show = async () => {
     const next = filterOf(form.value, subjects);
-    navigate(urlWith({ edit: null, filter: next === null ? null : JSON.stringify(next) }, "/contacts"), {
-      replace: true,
-    });
+    const text = next === null ? null : JSON.stringify(next);
+    navigate(urlWith({ edit: null, filter: text, segmentId: null }, "/contacts"), { replace: true });
   };
   return (
     <FormDialog

@@ -67,7 +67,7 @@ function Cells({ record: { name, filter, createdAt } }: { record: Segment }) {
   );
 }
 
-function Body({ record: { name, filter, createdAt, updatedAt } }: { record: Segment }) {
+function Body({ record: { id, name, filter, createdAt, updatedAt } }: { record: Segment }) {
   const { found, error } = useCount(filter);
   return (
     <>
@@ -85,7 +85,7 @@ function Body({ record: { name, filter, createdAt, updatedAt } }: { record: Segm
         <div class="part-head">
           <h3>Contacts now</h3>
           {can("contacts:read") ? (
-            <a class="button small" href={`/contacts?filter=${encodeURIComponent(JSON.stringify(filter))}`}>
+            <a class="button small" href={`/contacts?segmentId=${encodeURIComponent(id)}`}>
               Open these contacts
             </a>
           ) : null}
