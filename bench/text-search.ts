@@ -1,7 +1,7 @@
 /**
  * Measures `text=` of `GET /v1/emails` with a million messages of 2 KB: `bun bench/text-search.ts [--many=N] [--up-to=N] [--model]
  * [--keep=FOLDER] [--json=FILE]`. A customer with years of mail would notice a slow search first. Times are processor time, because
- * others may use the machine; the floor is a page of the list without a search. With `--up-to` it goes on to larger sizes, each
+ * others may use the machine; the floor is a page of the list without a search. With `--up-to` it continues with larger sizes, each
  * twice the one before. With `--model` it stores only what those searches read: ten million messages take 8 GB.
  */
 import { join } from "node:path";
@@ -57,7 +57,7 @@ async function times(work: (sample: number) => Promise<unknown>): Promise<number
   return found.sort((a, b) => a - b);
 }
 
-/** Returns the size of the index, in percent of the texts. */
+/** Returns the size of the index, in percent of the bodies. */
 async function shareOf(size: number): Promise<number> {
   const names = await db.all<{ name: string }>(
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name LIKE 'message\\_words\\_%' ESCAPE '\\' OR name = 'word_places')",
@@ -78,7 +78,7 @@ async function measure(size: number, spent: Spent): Promise<Record<string, Recor
   const share = await shareOf(size);
   console.log(`\n${size} messages; processor time to get there: ${each.join(", ")}`);
   console.log(
-    `The index of words has ${share.toFixed(1)} % of the texts${IS_MODEL ? ", but not all of its terms" : ""}.`,
+    `The index of words has ${share.toFixed(1)} % of the bodies${IS_MODEL ? ", but not all of its terms" : ""}.`,
   );
   const floor = await times(() => listMessages(db, PROJECT, {}, null, PAGE_ROWS));
   const figures: Record<string, Record<string, number>> = { index: { "share %": share } };

@@ -743,7 +743,7 @@ export interface components {
             sender?: components["schemas"]["SenderVerdict"] | null;
             spam?: components["schemas"]["Spam"] | null;
             invitation?: components["schemas"]["Invitation"] | null;
-            unread?: ("header_too_long" | "too_many_lines" | "not_mime" | "too_slow" | "too_many_parts" | "nested_too_deep") | null;
+            unread?: ("header_too_long" | "too_many_lines" | "not_mime" | "too_slow" | "too_many_parts" | "nested_too_deep" | "part_headers_too_long") | null;
             /** @description The rules that a received message met, in their order. */
             rules?: components["schemas"]["AppliedRule"][];
             /** @description What rules have forwarded of a received message, and where. */
@@ -1069,7 +1069,7 @@ export interface components {
             sender?: components["schemas"]["SenderVerdict"] | null;
             spam?: components["schemas"]["Spam"] | null;
             invitation?: components["schemas"]["Invitation"] | null;
-            unread?: ("header_too_long" | "too_many_lines" | "not_mime" | "too_slow" | "too_many_parts" | "nested_too_deep") | null;
+            unread?: ("header_too_long" | "too_many_lines" | "not_mime" | "too_slow" | "too_many_parts" | "nested_too_deep" | "part_headers_too_long") | null;
             /** @description The rules that a received message met, in their order. */
             rules?: components["schemas"]["AppliedRule"][];
             /** @description What rules have forwarded of a received message, and where. */

@@ -32,6 +32,14 @@ const LETTERS: [reason: string | null, what: string, letter: Omit<Letter, "to">]
     "nested deeper than is read",
     { headers: [MIXED], body: `${nested.join("")}--b${MAX_NESTING_DEPTH}\r\n\r\nlast words` },
   ],
+  [
+    "part_headers_too_long",
+    "whose parts have longer headers than are read",
+    {
+      headers: [MIXED],
+      body: `--b\r\n\r\nx\r\n--b\r\n${`X: ${"x".repeat(510)}\r\n`.repeat(MAX_HEADER_OCTETS / 512)}\r\nlast words`,
+    },
+  ],
   ["too_many_lines", "of more lines than are read", { body: `${"x\r\n".repeat(MAX_LINES)}last words` }],
   [
     "header_too_long",

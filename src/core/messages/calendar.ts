@@ -63,7 +63,7 @@ const REQUIRED: Readonly<Record<"calendar" | "entry", readonly string[]>> = {
   entry: ["UID", "DTSTAMP"],
 };
 
-/** Whom a message goes to, and the address of its From. */
+/** The addresses of a message's From and recipients. */
 export interface Envelope {
   from: string;
   to: readonly string[];

@@ -1,4 +1,4 @@
-/** Why something of a received message was not read. For all but the last two, no body and no file was. */
+/** Why something of a received message was not read. For all but the last three, no body and no file was. */
 export const UNREAD = [
   "header_too_long",
   "too_many_lines",
@@ -6,5 +6,6 @@ export const UNREAD = [
   "too_slow",
   "too_many_parts",
   "nested_too_deep",
+  "part_headers_too_long",
 ] as const;
 export type Unread = (typeof UNREAD)[number];

@@ -108,7 +108,7 @@ export const InvitationView = Type.Object(
 export const UnreadView = OneOf(
   UNREAD,
   [
-    "Null: all parts were read. `too_many_parts`, `nested_too_deep`: the rest is the file `unread-parts.txt`.",
+    "Null: all parts were read. `too_many_parts`, `nested_too_deep`, `part_headers_too_long`: the rest is the file `unread-parts.txt`.",
     "Others: only the header was read. `/raw` has the whole message.",
   ].join(" "),
 );

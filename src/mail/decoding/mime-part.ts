@@ -13,7 +13,8 @@ export interface MimePart {
   headerLines: readonly string[];
   /** Ours: true if its text has the commands of text/enriched. */
   isEnriched?: boolean;
-  childNodes: readonly MimePart[];
+  childNodes: MimePart[];
+  parentNode: MimePart | null;
   /** Number of parts around it. */
   depth: number;
   content: ArrayBuffer | Uint8Array | null;
@@ -37,6 +38,8 @@ export type TextKind = "plain" | "html";
 export interface Reader {
   root: MimePart;
   currentNode: MimePart;
+  /** Octets of all header lines so far, without line ends. */
+  headerSize: number;
   boundaries: { value: Uint8Array; node: MimePart }[];
   forceRfc822Attachments: boolean;
   textMap: Map<MimePart, TextEntry>;

@@ -18,7 +18,8 @@ export function typeByBody(raw: Uint8Array, maxParts: number): string | null {
   const value = firstValue(fieldsOf(bytes.toString("latin1", 0, header)), "content-type") ?? "";
   const subtype = /^multipart\/([a-z0-9.+-]{1,100})/i.exec(value)?.[1];
   const below = bytes.subarray(body);
-  if (subtype === undefined || occursIn(below, namedBoundary(value))) return null;
+  const named = namedBoundary(value);
+  if (subtype === undefined || occursIn(below, named) || isEmpty(below, named)) return null;
   const found = DELIMITER.exec(below.toString("latin1", 0, MAX_SEARCHED_OCTETS))?.[1];
   return found !== undefined && count(below, found, maxParts) <= maxParts
     ? `multipart/${subtype}; boundary="${found}"`
@@ -35,18 +36,27 @@ export function boundaryInBody(body: Buffer, named: string | null): string | nul
   return found === undefined || occursIn(start, named) ? null : found;
 }
 
+/** Returns whether a body has nothing but delimiters that end parts. */
+function isEmpty(body: Buffer, boundary: string | null): boolean {
+  const start = body.toString("latin1", 0, MAX_SEARCHED_OCTETS);
+  return start.replaceAll(`--${boundary ?? ""}--`, "").trim() === "";
+}
+
 function namedBoundary(value: string): string | null {
   const named = /;\s*boundary\s*=\s*(?:"([^"]{1,200})"|([^\s";]{1,200}))/i.exec(value);
   return named?.[1] ?? named?.[2] ?? null;
 }
 
+/** Returns whether a part begins at a delimiter. One that only ends parts does not count. */
 function occursIn(body: Buffer, boundary: string | null): boolean {
   if (boundary === null) return false;
-  const delimiter = Buffer.from(`--${boundary.trimEnd()}`, "latin1");
-  return (
-    body.subarray(0, delimiter.length).equals(delimiter) ||
-    body.includes(Buffer.concat([Buffer.from("\n"), delimiter]))
-  );
+  const delimiter = Buffer.from(`\n--${boundary.trimEnd()}`, "latin1");
+  const begins = (at: number): boolean => body.toString("latin1", at, at + 2) !== "--";
+  if (body.subarray(0, delimiter.length - 1).equals(delimiter.subarray(1)) && begins(delimiter.length - 1))
+    return true;
+  for (let at = body.indexOf(delimiter); at >= 0; at = body.indexOf(delimiter, at + delimiter.length))
+    if (begins(at + delimiter.length)) return true;
+  return false;
 }
 
 function count(body: Buffer, boundary: string, stopBeyond: number): number {

@@ -40,7 +40,7 @@ interface Line {
 
 /**
  * Finds the parts of a message. The MIME reader gets only header lines and delimiters. Bodies stay in place, because
- * the reader would make several objects for each of their lines. At a limit of parts or nesting it stops.
+ * the reader would make several objects for each of their lines. At a limit of parts, nesting or headers it stops.
  * @param header the fields that replace the message's own
  * @param body the start of the message's body
  */
@@ -62,14 +62,22 @@ export async function readTree(
   trimBoundaries(reader);
   const spans = new Map<MimePart, Span>([[root, { from: body, to: raw.length }]]);
   let parts = 0;
+  let begun = body;
   let rest: UnreadRest | null = null;
   for (let at = body; at < raw.length; ) {
     const part = reader.currentNode;
     const line = part.state === "header" ? lineAt(bytes, at) : delimiterFrom(bytes, at, reader.boundaries);
     if (line === null) break;
-    if (part.state === "header" && !isDelimiter(bytes, line, reader.boundaries))
-      at = headerLine(reader, spans, bytes, line);
-    else if (mayBegin(reader, bytes, line, parts)) {
+    if (part.state === "header" && !isDelimiter(bytes, line, reader.boundaries)) {
+      const next = headerLine(reader, spans, bytes, line);
+      if (next === null) {
+        rest = { from: begun, reason: "part_headers_too_long" };
+        part.parentNode?.childNodes.pop();
+        break;
+      }
+      at = next;
+    } else if (mayBegin(reader, bytes, line, parts)) {
+      begun = line.start;
       if (await delimit(reader, spans, bytes, line)) parts++;
       at = line.next;
     } else {
@@ -90,8 +98,11 @@ function mayBegin({ boundaries }: Reader, bytes: Buffer, line: Line, parts: numb
   return begun === undefined || (parts < MAX_PARTS && begun.node.depth < MAX_NESTING_DEPTH);
 }
 
-/** Gives a line of a part's header to the reader. Returns the start of the next line, or of the part's body. */
-function headerLine(reader: Reader, spans: Map<MimePart, Span>, bytes: Buffer, line: Line): number {
+/**
+ * Gives a line of a part's header to the reader. Returns the start of the next line, or of the part's body; null if the headers of
+ * the message and its parts are together longer than is read.
+ */
+function headerLine(reader: Reader, spans: Map<MimePart, Span>, bytes: Buffer, line: Line): number | null {
   const part = reader.currentNode;
   // A line beyond the limit is refused by its length, so its end is not needed.
   const octets = bytes.subarray(line.start, Math.min(line.end, line.start + MAX_HEADER_OCTETS + 1));
@@ -99,7 +110,9 @@ function headerLine(reader: Reader, spans: Map<MimePart, Span>, bytes: Buffer, l
   const isText = parameter === null && beginsText(bytes, line, reader.boundaries);
   if (!isText) {
     const written = parameter === null ? octets : Buffer.from(parameter, "latin1");
-    part.feed(Uint8Array.from(lineAsUtf8(written)));
+    const given = lineAsUtf8(written);
+    if (reader.headerSize + given.length > MAX_HEADER_OCTETS) return null;
+    part.feed(Uint8Array.from(given));
     if (part.state === "header") return line.next;
   } else part.feed(new Uint8Array(0));
   const from = isText ? line.start : line.next;

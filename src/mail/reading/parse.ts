@@ -139,12 +139,17 @@ async function partsOf(raw: Uint8Array, fields: readonly RawField[]): Promise<Re
   const body = start < end.header ? start : end.body;
   try {
     const parts = await readParts(raw, mimeHeader(fields, null), body);
-    if (parts.text !== null || parts.html !== null || parts.files.length > 0) return parts;
-    const type = typeByBody(raw, MAX_PARTS);
-    return type === null ? parts : await readParts(raw, mimeHeader(fields, type), body);
+    const type = hasParts(parts) ? null : typeByBody(raw, MAX_PARTS);
+    if (type === null) return parts;
+    const found = await readParts(raw, mimeHeader(fields, type), body);
+    return hasParts(found) ? found : await readParts(raw, mimeHeader(fields, "text/plain"), body);
   } catch {
     return noParts("not_mime");
   }
+}
+
+function hasParts({ text, html, files }: ReadParts): boolean {
+  return text !== null || html !== null || files.length > 0;
 }
 
 function noParts(unread: Unread): ReadParts {

@@ -7,6 +7,7 @@ const REASONS: Readonly<Record<NonNullable<Message["unread"]>, string>> = {
   too_slow: "Reading its body took too long.",
   too_many_parts: "It has too many parts. The rest is the file unread-parts.txt.",
   nested_too_deep: "Its parts are nested too deep. The rest is the file unread-parts.txt.",
+  part_headers_too_long: "The headers of its parts are too long. The rest is the file unread-parts.txt.",
 };
 
 /** Says what was not read of a received message, with a link to its source. */

@@ -350,6 +350,21 @@ describe("limits", () => {
     expect(filesIn(beyond)).toEqual([["unread-parts.txt", `--b${MAX_NESTING_DEPTH}\r\n\r\nx\r\n`]]);
   });
 
+  test("parts past the limit of all headers are one file, after those that could be read", async () => {
+    const last = (octets: number) =>
+      Buffer.from(
+        `From: a@b.example\r\nContent-Type: multipart/mixed; boundary="b"\r\n\r\n--b\r\n\r\nx\r\n--b\r\n${"X: é\r\n".repeat(octets / 5)}\r\ny\r\n`,
+      );
+    const [most, root] = [MAX_HEADER_OCTETS, 'Content-Type: multipart/mixed; boundary="b"'.length];
+    const whole = await parseMail(last(most - root - ((most - root) % 5)));
+    expect(whole).toMatchObject({ unread: null, text: "x\n\ny\n" });
+    const beyond = await parseMail(last(most));
+    expect(beyond).toMatchObject({ unread: "part_headers_too_long", text: "x\n" });
+    expect(filesIn(beyond)).toMatchObject([
+      ["unread-parts.txt", expect.stringMatching(/^--b\r\n(?:X: é\r\n)+\r\ny\r\n$/)],
+    ]);
+  });
+
   test("parts past the limit are one file, after those that could be read", async () => {
     expect((await parseMail(parts(MAX_PARTS))).unread).toBeNull();
     const beyond = await parseMail(parts(MAX_PARTS + 1));

@@ -133,10 +133,17 @@ describe("a multipart without a boundary parameter", () => {
   });
 
   test.each([
-    ["no boundary", "multipart/mixed"],
-    ["one that never comes", "multipart/mixed; boundary=foo"],
-  ])("a multipart without a boundary parameter or parts is text (%s)", async (_name, type) => {
-    expect((await parseMail(bytes(`Content-Type: ${type}`, "", "Just text.", ""))).text).toBe("Just text.\n");
+    ["no boundary", "multipart/mixed", "Just text."],
+    ["one that never comes", "multipart/mixed; boundary=foo", "Just text."],
+    ["one that only ends parts", "multipart/mixed; boundary=end", "Just text.\n--end--"],
+    [
+      "another one with a character of latin1",
+      "multipart/mixed; boundary=foo",
+      "--\u00fc\nContent-Type: text/plain\n\nx",
+    ],
+  ])("a multipart without a boundary parameter or parts is text (%s)", async (_name, type, body) => {
+    const lines = Buffer.from(`Content-Type: ${type}\n\n${body}\n`, "latin1");
+    expect((await parseMail(lines)).text).toBe(`${body}\n`);
   });
 
   test("a multipart without a boundary parameter without parts has no text", async () => {
