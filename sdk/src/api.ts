@@ -3628,6 +3628,16 @@ export interface components {
                 contacts: number;
             }[];
         };
+        /** BroadcastLinks */
+        BroadcastLinks: {
+            links: {
+                /** @example https://example.com/news */
+                url: string;
+                works: boolean | null;
+                status: number | null;
+                problem: string | null;
+            }[];
+        };
         /** TestBroadcast */
         TestBroadcast: {
             to: string[];
@@ -4861,6 +4871,7 @@ export type Broadcast = components['schemas']['Broadcast'];
 export type BroadcastSummary = components['schemas']['BroadcastSummary'];
 export type BroadcastChanges = components['schemas']['BroadcastChanges'];
 export type BroadcastCheck = components['schemas']['BroadcastCheck'];
+export type BroadcastLinks = components['schemas']['BroadcastLinks'];
 export type TestBroadcast = components['schemas']['TestBroadcast'];
 export type TestedBroadcast = components['schemas']['TestedBroadcast'];
 export type SendBroadcast = components['schemas']['SendBroadcast'];
@@ -8847,6 +8858,29 @@ export interface operations {
             200: {
                 content: {
                     "application/json": components["schemas"]["BroadcastCheck"];
+                };
+            };
+        };
+    };
+    checkBroadcastLinks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example bro_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Check the links of a broadcast */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["BroadcastLinks"];
                 };
             };
         };

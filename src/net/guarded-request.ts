@@ -32,6 +32,8 @@ export interface GuardedRequest {
   maxBodyOctets?: number;
   /** For lookup, connection, request and response together. */
   timeoutMs: number;
+  /** Allows http at public addresses. */
+  allowHttp?: boolean;
   /** Allows http and private addresses; for development. */
   allowPrivate: boolean;
 }
@@ -39,6 +41,9 @@ export interface GuardedRequest {
 export type GuardedOutcome =
   /** `whole`: the body was read to its end by its framing, or to the limit. */
   { kind: "answered"; response: HttpResponse; whole: boolean } | { kind: "failed"; reason: string };
+
+/** The end of the reason if the guard refuses each address of a host. */
+export const NO_PUBLIC_ADDRESS = "has no public address";
 
 interface Target extends HttpEndpoint {
   url: URL;
@@ -82,8 +87,8 @@ function octetsOf(pieces: readonly Uint8Array[]): number {
 function targetOf(request: GuardedRequest): Target | string {
   if (!URL.canParse(request.url)) return "not a URL";
   const url = new URL(request.url);
-  if (url.protocol !== "https:" && !(request.allowPrivate && url.protocol === "http:"))
-    return "the URL must be https";
+  const allowsHttp = request.allowPrivate || request.allowHttp === true;
+  if (url.protocol !== "https:" && !(allowsHttp && url.protocol === "http:")) return "the URL must be https";
   if (url.username !== "" || url.password !== "") return "the URL must not hold credentials";
   const endpoint = endpointOf(url);
   return endpoint.host === "" ? "the URL names no host" : { url, ...endpoint };
@@ -116,7 +121,7 @@ async function addressesOf(
   const addresses = isIP(host) !== 0 ? [host] : await lookUp(deps.resolver, host);
   if (typeof addresses === "string") return addresses;
   const allowed = addresses.filter((ip) => deps.mayReach(ip, allowPrivate));
-  return allowed.length > 0 ? allowed.slice(0, MAX_TRIED_ADDRESSES) : `${host} has no public address`;
+  return allowed.length > 0 ? allowed.slice(0, MAX_TRIED_ADDRESSES) : `${host} ${NO_PUBLIC_ADDRESS}`;
 }
 
 async function lookUp(resolver: Resolver, host: string): Promise<string[] | string> {

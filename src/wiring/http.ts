@@ -234,6 +234,7 @@ function partsOf(parts: HttpParts, health: Parts["health"]): Parts {
     health,
     findWaits: openWaits({ db, clock, ...laneLimits(config), waysOf: waysFinder(parts.outbound) }),
     getDocument: documentGetter(parts),
+    links: linkDeps(parts),
     dnsHealth: cachedHealth(
       clock,
       outsideChecks({ config, clock, db: () => db }, parts.resolver),
@@ -242,6 +243,12 @@ function partsOf(parts: HttpParts, health: Parts["health"]): Parts {
     certificates: cacheFor(clock, HEALTH_FRESH_MS, () => certificateStates(db, config, clock.now())),
     settings: settingsOf(config),
   };
+}
+
+/** Returns what asks the links of a content, which must lead to public addresses, as those of webhooks. */
+function linkDeps({ config, clock, resolver, documentHosts }: HttpParts): Parts["links"] {
+  const allowPrivate = config.allowPrivateWebhooks;
+  return { clock, resolver, ca: documentHosts.ca, mayReach: webhookGuard(config, clock), allowPrivate };
 }
 
 /** Time for getting a document, milliseconds, and its largest size, octets. A certificate has two thousand. */

@@ -6,6 +6,12 @@ import { HOUR_MS, SECOND_MS } from "../../src/core/time/units.ts";
 import { newId } from "../../src/core/ids.ts";
 import { UNBOUND } from "../../src/core/key-bounds.ts";
 import { checkBroadcast, MAX_SAMPLES } from "../../src/flows/broadcasts/check.ts";
+import {
+  type AskedLink,
+  type LinkDeps,
+  MAX_ASKED_LINKS,
+  MAX_REDIRECTS,
+} from "../../src/flows/broadcasts/links.ts";
 import { MAX_TEST_ADDRESSES } from "../../src/flows/broadcasts/test-sends.ts";
 import { BROADCAST_OUTCOMES, clickedLinks } from "../../src/store/audience/broadcast-messages.ts";
 import {
@@ -40,6 +46,7 @@ import { contactRoutes } from "../../src/http/routes/contacts.ts";
 import type { Parts } from "../../src/http/routing/parts.ts";
 import { log } from "../../src/log.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
+import { systemClock } from "../../src/clock.ts";
 import { getBroadcast, templateOfBroadcast } from "../../src/store/audience/broadcasts.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { asksToJoin, type TestApi, testApi } from "../support/api.ts";
@@ -55,6 +62,20 @@ let topicId: string;
 let projects = 0;
 
 const config = loadConfig({});
+/** A public host, one of our own network, and none. */
+const HOSTS: Readonly<Record<string, string>> = { "shop.test": "127.0.0.1", "inside.test": "10.0.0.1" };
+const links: LinkDeps["links"] = {
+  clock: systemClock,
+  resolver: {
+    resolve: async (name, type) => {
+      const ip = type === "A" ? HOSTS[name] : undefined;
+      if (ip === undefined) return { status: "nodata" };
+      return { status: "ok", records: [{ name, type, data: ip } as never], authentic: false };
+    },
+  },
+  mayReach: (ip) => ip === "127.0.0.1",
+  allowPrivate: false,
+};
 const renderer: Pick<Sending["renderer"], "variables" | "template"> = {
   variables: async (_, source) => templateVariables(source),
   template: async (_, source, data) => renderTemplate(source, data),
@@ -93,6 +114,7 @@ beforeAll(async () => {
         ...segmentRoutes({ db }),
         ...broadcastRoutes({
           ...deps,
+          links,
           handOut: createDownloads(clock),
           config,
         } as unknown as Parts),
@@ -499,6 +521,66 @@ describe("a check", () => {
       expect(
         (await call("PATCH", `/v1/senders/${senderId}`, { postalAddress }, api.acme.wide)).json,
       ).toMatchObject({ error: { param: "postalAddress" } });
+  });
+
+  test("a check of links asks each once, follows redirects, and says which are broken or could not be asked", async () => {
+    const asked: string[] = [];
+    const answers: Readonly<Record<string, [status: number, location?: string]>> = {
+      "/ok": [200],
+      "/moved": [302, "/ok"],
+      "/round": [301, "/round"],
+      "/gone": [404],
+      "/down": [503],
+      "/login": [403],
+    };
+    using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: ({ url }) => {
+        const { pathname } = new URL(url);
+        asked.push(pathname);
+        const [status, location] = answers[pathname] ?? [500];
+        return new Response("x".repeat(100_000), {
+          status,
+          ...(location === undefined ? {} : { headers: { location } }),
+        });
+      },
+    });
+    await made("/v1/contacts", { email: "a@example.com", firstName: "ok" });
+    const at = (path: string) => `http://shop.test:${server.port}${path}`;
+    const hrefs = [
+      ...Object.keys(answers)
+        .filter((path) => path !== "/ok")
+        .map(at),
+      "http://inside.test/",
+      "https://nowhere.test/",
+    ];
+    const id = await letter({
+      html: `<a href="${at("/{{ contact.firstName }}")}">x</a>${hrefs.map((href) => `<a href="${href}">x</a>`).join("")}{{ unsubscribeUrl }}`,
+      text: `See ${at("/ok")}. {{ unsubscribeUrl }}`,
+    });
+    const { links } = (await call("POST", `/v1/broadcasts/${id}/check-links`)).json;
+    const found = links.map(({ url, works, status }: AskedLink) => [url.replace(at(""), ""), works, status]);
+    expect(found).toEqual([
+      ["/ok", true, 200],
+      ["/moved", true, 200],
+      ["/round", false, 301],
+      ["/gone", false, 404],
+      ["/down", false, 503],
+      ["/login", null, 403],
+      ["http://inside.test/", null, null],
+      ["https://nowhere.test/", false, null],
+    ]);
+    expect(asked.filter((path) => path === "/round")).toHaveLength(MAX_REDIRECTS + 1);
+    expect(asked.filter((path) => path === "/ok")).toHaveLength(2);
+  });
+
+  test("links beyond the limit are named as not asked", async () => {
+    const links = Array.from({ length: MAX_ASKED_LINKS + 1 }, (_, at) => `http://inside.test/${at}`);
+    const id = await letter({ text: `${links.join(" ")} {{ unsubscribeUrl }}` });
+    const { json } = await call("POST", `/v1/broadcasts/${id}/check-links`);
+    expect(json.links).toHaveLength(MAX_ASKED_LINKS + 1);
+    expect(json.links.at(-1)).toMatchObject({ works: null, problem: expect.stringContaining("not asked") });
   });
 
   test("contacts whose values do not fit are named by a check, and the others get the broadcast", async () => {

@@ -87,7 +87,7 @@ describe("a project that adds domains in a loop", () => {
 describe("costly work", () => {
   const COSTLY: Readonly<Record<CostlyWork, string[]>> = {
     keys: ["createDomain", "rotateDomainDkim"],
-    lookups: ["getPolicyAdvice", "updateDomain", "verifyDomain"],
+    lookups: ["checkBroadcastLinks", "getPolicyAdvice", "updateDomain", "verifyDomain"],
     content: [
       "checkBroadcast",
       "checkEmail",

@@ -19,6 +19,7 @@ const WITHOUT: Readonly<Record<string, string>> = {
   "POST /v1/rules/try": "writes nothing",
   "POST /v1/segments/count": "writes nothing",
   "POST /v1/broadcasts/{}/check": "writes nothing",
+  "POST /v1/broadcasts/{}/check-links": "writes nothing",
   "POST /v1/broadcasts/{}/test": "as POST /v1/emails",
   "POST /v1/templates/preview": "writes nothing",
   "POST /v1/templates/{}/render": "writes nothing",

@@ -52,6 +52,11 @@ export class Broadcasts {
     return this.#api.json<"checkBroadcast">("POST", path`/v1/broadcasts/${id}/check`, { options });
   }
 
+  /** Asks each link of a broadcast whether it works. */
+  checkLinks(id: string, options?: RequestOptions): ApiPromise<Answer<"checkBroadcastLinks">> {
+    return this.#api.json<"checkBroadcastLinks">("POST", path`/v1/broadcasts/${id}/check-links`, { options });
+  }
+
   /** Sends a test to some addresses. */
   test(
     id: string,

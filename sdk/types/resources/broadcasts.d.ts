@@ -19,6 +19,8 @@ export declare class Broadcasts {
     send(id: string, body?: Body<"sendBroadcast">, options?: RequestOptions): ApiPromise<Answer<"sendBroadcast">>;
     /** Says whether a broadcast would be sent, and what its contacts lack. */
     check(id: string, options?: RequestOptions): ApiPromise<Answer<"checkBroadcast">>;
+    /** Asks each link of a broadcast whether it works. */
+    checkLinks(id: string, options?: RequestOptions): ApiPromise<Answer<"checkBroadcastLinks">>;
     /** Sends a test to some addresses. */
     test(id: string, body: Body<"testBroadcast">, options?: RequestOptions): ApiPromise<Answer<"testBroadcast">>;
     /** Lists the recipients of a broadcast with the states of their messages, the last first. */

@@ -5,7 +5,7 @@ import { AppError } from "../errors.ts";
 export const COSTLY_WORK = {
   /** DKIM keys are made on the thread pool that signs mail. One at a time leaves the other threads to it. */
   keys: { total: 1, perOwner: 1, maxWaiting: 200 },
-  /** A check of a domain asks the DNS dozens of questions. */
+  /** A check of a domain asks the DNS dozens of questions, and one of links as many servers. */
   lookups: { total: 32, perOwner: 4, maxWaiting: 1000 },
   /** Messages that are made or read without being sent. */
   content: { total: 32, perOwner: 8, maxWaiting: 2000 },

@@ -3,6 +3,7 @@ import type { TestControls } from "../../flows/dispatch/test-controls.ts";
 import type { Config } from "../../config.ts";
 import type { ShownSetting } from "../../config/shown.ts";
 import type { Quotas } from "../../core/quotas.ts";
+import type { LinkDeps } from "../../flows/broadcasts/links.ts";
 import type { Sending } from "../../flows/accept/sending.ts";
 import type { CertificateState } from "../../flows/certificates/states.ts";
 import type { Health } from "../../flows/health/check.ts";
@@ -43,6 +44,8 @@ export interface Parts extends Sending, WarningDeps, WebhookDeps, ExtractRules, 
   relayKey: Key;
   /** Seals download links. */
   fileKey: Key;
+  /** Asks the links of a broadcast. */
+  links: LinkDeps["links"];
   /** Gets the certificate of a relay's provider. */
   getDocument: RelayEventDeps["get"];
   /** Parses the URL of a relay. Throws if it is none. */

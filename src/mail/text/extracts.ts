@@ -29,7 +29,7 @@ export function extractsOf({ subject, html, text }: Texts): Extracts {
   const scanned = html === null ? { text: "", links: [] } : scanHtml(html);
   const plain = (text ?? "").slice(0, MAX_SCANNED_CHARS);
   const links = new Map<string, Link>();
-  for (const link of [...scanned.links, ...linksIn(plain)]) {
+  for (const link of [...scanned.links, ...textLinks(plain)]) {
     const known = links.get(link.url);
     // A picture and a button often have the same address.
     if (known === undefined && links.size < MAX_LINKS) links.set(link.url, link);
@@ -42,9 +42,11 @@ export function extractsOf({ subject, html, text }: Texts): Extracts {
   };
 }
 
-/** Returns the web addresses in a plain text. The sign after one may belong to the sentence. */
-function linksIn(text: string): Link[] {
-  return [...text.matchAll(/https?:\/\/[^\s<>"\u3000-\u303f\uff00-\uffef]{1,2048}/gi)].flatMap(([found]) => {
+/** Returns the web addresses in the first MAX_SCANNED_CHARS of a plain text. The sign after one may belong to the sentence. */
+export function textLinks(text: string): Link[] {
+  return [
+    ...text.slice(0, MAX_SCANNED_CHARS).matchAll(/https?:\/\/[^\s<>"\u3000-\u303f\uff00-\uffef]{1,2048}/gi),
+  ].flatMap(([found]) => {
     const url = withoutEnd(found);
     return isTrackableUrl(url) ? [{ url, text: url }] : [];
   });

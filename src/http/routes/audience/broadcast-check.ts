@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { checkBroadcast } from "../../../flows/broadcasts/check.ts";
+import { askLinks, MAX_ASKED_LINKS, MAX_REDIRECTS } from "../../../flows/broadcasts/links.ts";
 import { MAX_TEST_ADDRESSES, testBroadcast, type TestSend } from "../../../flows/broadcasts/test-sends.ts";
 import { requiredAddress } from "../../../core/messages/address-input.ts";
 import { accepted, ok } from "../../routing/answer.ts";
@@ -25,6 +26,25 @@ const BroadcastCheckView = Type.Object(
     ),
   },
   { title: "BroadcastCheck" },
+);
+
+const LinksView = Type.Object(
+  {
+    links: Type.Array(
+      Type.Object({
+        url: Type.String({ examples: ["https://example.com/news"] }),
+        works: Nullable(
+          Type.Boolean({
+            description:
+              "False: its server is gone, or answers 404, 410 or a fault. Null: it may refuse programs alone, or was not asked.",
+          }),
+        ),
+        status: Nullable(Type.Integer({ description: "Of the last answer.", examples: [200] })),
+        problem: Nullable(Type.String({ examples: ["answers 404"] })),
+      }),
+    ),
+  },
+  { title: "BroadcastLinks" },
 );
 
 const TestBroadcast = Type.Object(
@@ -69,6 +89,21 @@ export function broadcastCheckRoutes(deps: Parts): Route[] {
         const { error, missing, ...found } = await checkBroadcast(deps, acting, id);
         const wouldAccept = error === null && missing.length === 0;
         return ok({ wouldAccept, ...(error === null ? {} : showRefusal(error)), missing, ...found });
+      },
+    }),
+    projectRoute({
+      method: "POST",
+      path: "/v1/broadcasts/:id/check-links",
+      operationId: "checkBroadcastLinks",
+      readsOnly: true,
+      costly: "lookups",
+      summary: "Check the links of a broadcast",
+      description: `Asks each http(s) link of the message that the first contact would get, at most ${MAX_ASKED_LINKS}, and follows ${MAX_REDIRECTS} redirects. It takes up to 20 s. Only public addresses are asked.`,
+      scope: "audience:write",
+      answers: { 200: LinksView },
+      errors: ["not_found", "permission_error", "validation_error", "conflict"],
+      async handle({ project, principal, params: { id }, now }) {
+        return ok({ links: await askLinks(deps, { project, by: principal, now }, id) });
       },
     }),
     projectRoute({

@@ -15,6 +15,7 @@ import { type Letter, LetterPreview } from "./preview.tsx";
 import { Check } from "../messages/check.tsx";
 import { TestSend } from "../messages/test-send.tsx";
 import { Fields } from "./fields.tsx";
+import { Links } from "./links.tsx";
 import { SendDialog } from "./send.tsx";
 import { bodyOf, FIELDS, type Values, valuesOf } from "./values.ts";
 
@@ -102,7 +103,10 @@ export function DraftPage({ broadcast, onChanged }: DraftProps) {
           ) : changed ? (
             <p class="quiet">Save the draft to check it.</p>
           ) : (
-            <Check key={broadcast.updatedAt} path={`${path}/check`} />
+            <>
+              <Check key={broadcast.updatedAt} path={`${path}/check`} />
+              {mayWrite ? <Links key={`links ${broadcast.updatedAt}`} path={path} /> : null}
+            </>
           )}
         </Tabs>
       </div>

@@ -76,7 +76,7 @@ function Answer({ found }: { found: Checked }) {
           </li>
         ))}
         {findings.map(({ level, code, message, fix }) => (
-          <li key={code}>
+          <li key={`${code} ${message}`}>
             <Dot {...(LEVELS[level] ?? { tone: "quiet", word: level })} />
             <p>{message}</p>
             <p class="hint">
