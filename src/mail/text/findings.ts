@@ -42,6 +42,9 @@ const IMAGES = /\.(?:png|jpe?g|gif|webp|bmp|tiff?|heic)$/i;
 const UNSUBSCRIBE =
   /unsubscribe|abmelden|abbestellen|désabonn|désinscri|darse de baja|cancelar|disiscri|afmelden|unsubscribeUrl/i;
 
+/** The variable of the link, which is filled in as the message leaves. */
+const LINK = /\{\{-?\s*unsubscribeUrl\b/;
+
 /** Returns what may keep a message from its reader, worst first. */
 export function findingsIn(draft: Draft): Finding[] {
   const scanned = scanHtml(draft.html ?? "");
@@ -140,8 +143,8 @@ function isSameSite(one: string, other: string): boolean {
   return a === b || a?.endsWith(`.${b}`) === true || b?.endsWith(`.${a}`) === true;
 }
 
-function unsubscribeFindings({ unsubscribes, text }: Draft, shown: string): Finding[] {
-  if (UNSUBSCRIBE.test(shown) || UNSUBSCRIBE.test(text ?? "")) return [];
+function unsubscribeFindings({ unsubscribes, html, text }: Draft, shown: string): Finding[] {
+  if (UNSUBSCRIBE.test(shown) || UNSUBSCRIBE.test(text ?? "") || LINK.test(html ?? "")) return [];
   if (unsubscribes)
     return [
       warning(

@@ -51,6 +51,11 @@ test.each<[name: string, change: Partial<Draft>, codes: string[]]>([
   ["hidden words first", { html: '<i style="display:none">Hello</i><img src="1.png" alt="Logo">' }, []],
   ["no way to unsubscribe", { unsubscribes: false, html: null, text: "Hello" }, ["no_unsubscribe"]],
   ["one click, and no link that shows it", { html: null, text: "Hello" }, ["no_visible_unsubscribe"]],
+  [
+    "one click, and the variable of its link",
+    { html: '<p>Hello</p><a href="{{ unsubscribeUrl }}">Bye</a>' },
+    [],
+  ],
   ["a word for unsubscribing in its text", { unsubscribes: false, text: "Abmelden: hier" }, []],
   [
     "a word for unsubscribing in a link",
