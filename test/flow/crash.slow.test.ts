@@ -12,6 +12,10 @@ setDefaultTimeout(90_000);
 
 const DIE_BEFORE_HINT = join(import.meta.dir, "../support/die-before-hint.ts");
 
+/** Contacts of a broadcast that takes some seconds. */
+const LETTERS = 90;
+const LETTERS_PER_HOUR = 30 * 3600;
+
 let dns: TestDns;
 let peer: TestMx;
 let service: ServiceProcess;
@@ -144,6 +148,30 @@ describe("a killed process", () => {
     await settled(1);
     expect(taken().get("a@there.test")?.size).toBe(1);
     expect(peer.messages.items.length).toBeLessThanOrEqual(2);
+  });
+
+  test("a process that is killed twice while it sends a broadcast sends it to each contact once", async () => {
+    const emails = Array.from({ length: LETTERS }, (_, at) => `c${at}@there.test`);
+    await call("POST", "/v1/contacts/batch", { contacts: emails.map((email) => ({ email })) });
+    const topic = (await call("POST", "/v1/topics", { name: "News" })).body;
+    const letter = { name: "May", topicId: topic.id, from: "a@sender.test", ratePerHour: LETTERS_PER_HOUR };
+    const content = { subject: "Hi {{ contact.email }}", text: "News {{ unsubscribeUrl }}" };
+    const { id } = (await call("POST", "/v1/broadcasts", { ...letter, ...content })).body;
+    expect((await call("POST", `/v1/broadcasts/${id}/send`)).status).toBe(200);
+    const read = async () => (await call("GET", `/v1/broadcasts/${id}`)).body;
+    for (const share of [0, 1 / 2]) {
+      await until(() => peer.messages.items.length > share * LETTERS);
+      await service.kill();
+      await service.start();
+    }
+    await until(() => taken().size === LETTERS);
+    await until(async () => (await read()).status === "sent" && (await read()).counts.delivered === LETTERS);
+    expect((await read()).counts).toMatchObject({ recipients: LETTERS, skipped: 0, failed: 0 });
+    const mailed = taken();
+    expect([...mailed.keys()].sort()).toEqual([...emails].sort());
+    // One that was on its way at a kill may come again, as the same message.
+    expect([...mailed.values()].filter((messageIds) => messageIds.size !== 1)).toEqual([]);
+    expect(peer.messages.items.length - LETTERS).toBeLessThan(LETTERS / 3);
   });
 
   test("a killed process loses no mail if Redis is flushed while the process is down", async () => {

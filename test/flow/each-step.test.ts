@@ -28,6 +28,7 @@ let clock: ManualClock;
 let sink: HttpsSink;
 let inboxId: string;
 let webhookId: string;
+let topicId: string;
 let made = 0;
 
 beforeAll(async () => {
@@ -44,6 +45,8 @@ beforeAll(async () => {
   await post("/v1/forward-addresses", { email: forwardTo });
   await service.app.db.write([{ sql: "UPDATE forward_addresses SET confirmed_at = 1", args: [] }]);
   await post("/v1/rules", { name: "On", when: { header: { name: "X-On" } }, then: { forwardTo } });
+  topicId = (await post("/v1/topics", { name: "News" })).body.id;
+  for (const name of ["ana", "ben"]) await post("/v1/contacts", { email: `${name}@out.test` });
   // Starts the thread that reads mail, which takes real time.
   expect(await letter(["Subject: First"])).toMatchObject({ ok: true });
 });
@@ -116,6 +119,17 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     const draft = (await post("/v1/drafts", { threadId: body.threadId, text: "y" })).body;
     return posting(`/v1/drafts/${draft.id}/send`, { version: draft.version });
   },
+  "a broadcast": async () => {
+    const letter = {
+      name: unique(),
+      topicId,
+      from: "desk@in.test",
+      subject: "Hi",
+      text: "{{ unsubscribeUrl }}",
+    };
+    const { id } = (await post("/v1/broadcasts", letter)).body;
+    return posting(`/v1/broadcasts/${id}/send`);
+  },
   "a sample": async () => posting(`/v1/webhooks/${webhookId}/test`),
   "a template": async () =>
     posting("/v1/templates", { name: "T", slug: unique(), subject: "{{a}}", text: "x" }),
@@ -135,6 +149,8 @@ const FIGURES = `
   UNION ALL SELECT 'received', sum(received_count) FROM inboxes
   UNION ALL SELECT 'suppression ' || reason, count(*) FROM suppressions GROUP BY 1
   UNION ALL SELECT 'template', count(*) FROM templates
+  UNION ALL SELECT 'broadcast ' || status, count(*) FROM broadcasts GROUP BY 1
+  UNION ALL SELECT 'recipients of broadcasts', sum(recipients) FROM broadcasts
   UNION ALL SELECT 'effect ' || (email_id IS NOT NULL) || (due_at IS NULL), count(*) FROM rule_effects GROUP BY 1
   UNION ALL SELECT 'draft', count(*) FROM drafts
   UNION ALL SELECT 'answer', count(*) FROM idempotency
@@ -164,7 +180,8 @@ const TORN: Readonly<Record<string, string>> = {
 
 const AT_WORK = `SELECT (SELECT count(*) FROM recipients WHERE claimed_by IS NOT NULL OR due_at <= ?1)
   + (SELECT count(*) FROM webhook_deliveries WHERE claimed_by IS NOT NULL OR due_at <= ?1)
-  + (SELECT count(*) FROM messages WHERE position IS NULL) + (SELECT count(*) FROM messages_changed) AS n`;
+  + (SELECT count(*) FROM messages WHERE position IS NULL) + (SELECT count(*) FROM messages_changed)
+  + (SELECT count(*) FROM broadcasts WHERE status = 'sending') AS n`;
 
 /** Resolves when nothing is running. */
 async function still(): Promise<void> {

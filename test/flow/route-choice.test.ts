@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { DAY_MS, HOUR_MS } from "../../src/core/time/units.ts";
+import { DAY_MS, HOUR_MS, SECOND_MS } from "../../src/core/time/units.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { until } from "../support/poll.ts";
 import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
@@ -130,6 +130,40 @@ test("a route that a domain names, or into which a warm-up overflows, cannot be 
   await wide("PATCH", `/v1/routes/${warming}`, { warmUp: null });
   for (const id of [named, overflow])
     expect(await wide("DELETE", `/v1/routes/${id}`)).toMatchObject({ status: 204 });
+});
+
+test("a broadcast takes its own routes before those of its domain, and keeps them from being deleted until it is sent", async () => {
+  const [ofDomain, ofLetter] = [await relay(first), await relay(second)];
+  await domainTakes(ofDomain);
+  const { body } = await wide("GET", "/v1/senders");
+  const headers = { "x-service-product": body.data[0].id };
+  const own = (method: string, path: string, more?: object) => wide(method, path, more, { headers });
+  const topic = (await own("POST", "/v1/topics", { name: "News" })).body;
+  await own("POST", "/v1/contacts", { email: `a@${newDomain()}` });
+  const letter = {
+    name: "May",
+    topicId: topic.id,
+    from: "news@sender.test",
+    subject: "Hi",
+    text: "{{ unsubscribeUrl }}",
+  };
+  const refused = await service.call("POST", "/v1/broadcasts", { ...letter, routeIds: [ofLetter] });
+  expect(refused).toMatchObject({ status: 403, body: { error: { param: "routeIds" } } });
+  expect(await own("POST", "/v1/broadcasts", { ...letter, routeIds: ["rte_x"] })).toMatchObject({
+    status: 422,
+  });
+  const { id } = (await own("POST", "/v1/broadcasts", { ...letter, routeIds: [ofLetter] })).body;
+  expect(await wide("DELETE", `/v1/routes/${ofLetter}`)).toMatchObject({ status: 409 });
+  await own("POST", `/v1/broadcasts/${id}/send`);
+  const read = async () => (await own("GET", `/v1/broadcasts/${id}`)).body;
+  await until(async () => {
+    clock.shift(SECOND_MS);
+    return (await read()).status === "sent";
+  });
+  const [message] = (await own("GET", `/v1/broadcasts/${id}/recipients`)).body.data;
+  expect(await lastRoute(message.id)).toBe(ofLetter);
+  expect(await wide("DELETE", `/v1/routes/${ofLetter}`)).toMatchObject({ status: 204 });
+  await domainTakes();
 });
 
 /** Sends messages and returns how many of them each route took. */

@@ -108,7 +108,7 @@ export async function updateRoute(
   return ROUTES.returned(written);
 }
 
-/** Deletes a route that nothing names. Returns false if there is none, or a project, domain or overflow names it. */
+/** Deletes a route that nothing names. Returns false if there is none, or a project, domain, unsent broadcast or overflow names it. */
 export function deleteRoute(db: Db, accountId: string, id: string): Promise<boolean> {
   const naming = (owners: string) => `NOT EXISTS (SELECT 1 FROM ${owners} o, json_each(o.route_ids) named
       WHERE o.account_id = routes.account_id AND named.value = routes.id)`;

@@ -272,7 +272,7 @@ function itemRoutes(deps: Parts): Route[] {
       operationId: "deleteRoute",
       summary: "Delete a route",
       description:
-        "Refused while a project, a domain or the overflow of a warm-up names it. Requires an account-wide key.",
+        "Refused while a project, a domain, an unsent broadcast or the overflow of a warm-up names it. Requires an account-wide key.",
       scope: "senders:write",
       answers: { 204: null },
       errors: ["conflict"],
@@ -282,7 +282,7 @@ function itemRoutes(deps: Parts): Route[] {
         if (await deleteRoute(db, accountId, id)) return noContent();
         throw new AppError(
           "conflict",
-          "A project, domain or warm-up names this route. Take it out of `routeIds` and `warmUp` first.",
+          "A project, domain, unsent broadcast or warm-up names this route. Take it out of `routeIds` and `warmUp` first.",
           { code: "invalid_state" },
         );
       },
