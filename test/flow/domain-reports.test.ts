@@ -7,6 +7,7 @@ import { POLICY_TTL_SECONDS } from "../../src/flows/zone/service-zone.ts";
 import { verifiedDomains } from "../../src/store/domains/domains.ts";
 import { resolveTxt } from "../../src/net/dns/lookups.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
+import { migrate } from "../../src/store/engine/migrate.ts";
 import {
   deleteOldReports,
   MAX_COUNTED_ROWS,
@@ -415,4 +416,23 @@ describe("a domain whose policy the service moves", () => {
     });
     expect((await service.call("PATCH", `/v1/domains/${id}`, { dmarc: "manual" })).status).toBe(200);
   });
+});
+
+test("sums with half of a character, which version 1.0 could store, go at the next start, and others stay", async () => {
+  const { db } = service.app;
+  const id = await verifiedDomain(service, "halves.test");
+  const whole = ["mx.one.test", "\ud7ff", "\ue000", "\u{1f600}", "\ufffd"];
+  const halves = ["\ud800", "a\udfff.test", "\ufffd\udbff"];
+  const sources = JSON.stringify([...whole, ...halves]);
+  await db.write([
+    {
+      sql: `INSERT INTO report_rows (id, domain_id, kind, day, counts, reporter, source, result, disposition, messages)
+        SELECT 'rpt_' || key, ?, 'tls', '2026-11-29', 1, 'r', value, 'other', '', 1 FROM json_each(?)`,
+      args: [id, sources],
+    },
+    { sql: "UPDATE schema_migrations SET filled_at = NULL WHERE name = 'whole_characters'", args: [] },
+  ]);
+  await migrate(db, systemClock.now());
+  const left = await db.all<{ source: string }>("SELECT source FROM report_rows WHERE domain_id = ?", [id]);
+  expect(left.map(({ source }) => source).toSorted()).toEqual(whole.toSorted());
 });

@@ -23,6 +23,7 @@ import ruleEffects from "../../../db/migrations/0022_rule_effects.sql" with { ty
 import broadcasts from "../../../db/migrations/0021_broadcasts.sql" with { type: "text" };
 import postalAddress from "../../../db/migrations/0024_postal_address.sql" with { type: "text" };
 import variants from "../../../db/migrations/0025_broadcast_variants.sql" with { type: "text" };
+import wholeCharacters from "../../../db/migrations/0026_whole_characters.sql" with { type: "text" };
 import { auditTriggers } from "./audit-triggers.ts";
 import {
   AUDITED_BROADCAST,
@@ -70,6 +71,18 @@ function audited(sql: string, tables: readonly Audited[]): string {
 const TOUCH = "UPDATE contacts SET topics = topics WHERE id BETWEEN ?1 AND ?2";
 const CONTACT_VALUES: Fill = { table: "contacts", by: "id", sql: TOUCH };
 
+/**
+ * Returns SQL that is true for text with half of a surrogate pair: GLOB reads one as U+FFFD, which the text does not have. No other
+ * function of SQLite tells them apart, and a program cannot read the row.
+ */
+function hasHalf(column: string): string {
+  return `replace(${column}, char(65533), '') GLOB '*' || char(65533) || '*'`;
+}
+
+/** No mail server has such a name, so a report with it is made up. */
+const MADE_UP = `DELETE FROM report_rows WHERE id BETWEEN ?1 AND ?2 AND (${hasHalf("source")} OR ${hasHalf("disposition")})`;
+const MADE_UP_REPORTS: Fill = { table: "report_rows", by: "id", sql: MADE_UP };
+
 /** All steps in order. Their SQL is part of the program. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "initial", sql: initial, worksWith: 1 },
@@ -97,4 +110,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 23, name: "double_opt_in", sql: audited(doubleOptIn, AUDITED_DOUBLE_OPT_IN), worksWith: 22 },
   { version: 24, name: "postal_address", sql: audited(postalAddress, AUDITED_POSTAL_ADDRESS), worksWith: 23 },
   { version: 25, name: "broadcast_variants", sql: variants, worksWith: 24 },
+  { version: 26, name: "whole_characters", sql: wholeCharacters, worksWith: 25, fill: [MADE_UP_REPORTS] },
 ];

@@ -1,0 +1,2 @@
+-- A walk deletes sums of reports whose text is not UTF-8: version 1.0 could store half of a character that a stranger's TLS report names,
+-- and libSQL ends the process that reads such a row.
