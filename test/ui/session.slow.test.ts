@@ -87,6 +87,8 @@ browserTest(
     const outside = await ui.browser.visit(ui.service.url, used);
     await outside.page.getByText("This link has been used").waitFor();
     expect(new URL(outside.page.url()).pathname).toBe("/sign-in");
+    await outside.page.getByText("npm run postrider -- open").waitFor();
+    expect(await askedFields(outside.page)).toEqual(["API key"]);
     await outside.page.close();
   },
 );

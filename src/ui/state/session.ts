@@ -43,9 +43,9 @@ export function can(scope: string): boolean {
 /** Reads who is signed in, or turns to the sign-in page. */
 export async function startSession(): Promise<void> {
   setAccess({ onSignedOut: signedOut });
+  // The page of a start link brings no session.
+  if (await takeUp(takeStartData())) return;
   const isStart = place.peek().path === "/start";
-  const brought = takeStartData();
-  if (!isStart && (await takeUp(brought))) return;
   const refusal = isStart ? await openStartLink() : null;
   try {
     await readSession();

@@ -178,8 +178,8 @@ export function messageAnswer(message: Message): string {
   const [only] = recipients;
   if (recipients.length === 1 && only !== undefined) return recipientAnswer(message, only);
   const counts = new Map<string, number>();
-  for (const { status: one } of recipients) {
-    const { word } = statusWords(one);
+  for (const recipient of recipients) {
+    const { word } = statusWords(recipient.status, direction, isCaptured(recipient));
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
   const parts = [...counts].map(([word, count]) => `${count} ${word.toLowerCase()}`);

@@ -160,6 +160,8 @@ describe("the answer about a message", () => {
     expect(messageAnswer(message(recipient, { ...recipient, status: "bounced" }))).toBe(
       "2 recipients: 1 delivered, 1 bounced.",
     );
+    const captured = { ...recipient, mx: "capture" };
+    expect(messageAnswer(message(captured, captured))).toBe("2 recipients: 2 captured.");
   });
 
   test("explains a bounce and says what to do", () => {
