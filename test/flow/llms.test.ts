@@ -66,12 +66,17 @@ describe("the documentation for programs", () => {
 });
 
 describe("the guides for people", () => {
-  /** Targets of the links in a guide that lead to the service. */
-  const linksOf = (html: string) => [...html.matchAll(/ href="(\/[^"#]*)/g)].map(([, target = ""]) => target);
+  /** Paths of the links in a guide that lead to the service, as a browser finds them. */
+  function linksOf(html: string, guide: string): string[] {
+    const targets = [...html.matchAll(/ href="([^"#]+)/g)].map(
+      ([, to = ""]) => new URL(to, service.url + guide),
+    );
+    return targets.filter(({ origin }) => origin === service.url).map(({ pathname }) => pathname);
+  }
 
   test("/docs/guide lists every guide, and all links of the guides work", async () => {
     const index = await textAt("/docs/guide");
-    const guides = linksOf(index).filter((target) => target.startsWith("/docs/guide/"));
+    const guides = linksOf(index, "/docs/guide").filter((target) => target.startsWith("/docs/guide/"));
     const listed = targetsIn(await textAt("/llms.txt")).filter((target) => target.endsWith(".md"));
     expect(guides).toEqual(
       listed.map((target) => new URL(target).pathname.replace(/docs\/(.*)\.md/, "docs/guide/$1")),
@@ -81,7 +86,7 @@ describe("the guides for people", () => {
       const html = await textAt(guide);
       expect(html, guide).toContain("<h1");
       expect(html, guide).not.toMatch(/href="[^":]*\.md/);
-      for (const target of linksOf(html)) targets.add(target);
+      for (const target of linksOf(html, guide)) targets.add(target);
     }
     targets.delete("/");
     for (const target of targets) await textAt(target);

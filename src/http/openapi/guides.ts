@@ -34,6 +34,7 @@ function pageRoute(path: string, operationId: string, summary: string, make: () 
 /** Returns the Markdown of a guide whose links lead to other guides. A picture becomes its description. */
 function asGuide(page: string): string {
   return withServedLinks(page)
+    .replace(/\]\(\.\.\/llms\.txt[^)]*\)/g, "](/docs/guide)")
     .replace(/!\[([^\]]*)\]\([^)]*\)/g, "*$1*")
     .replace(/\]\(([\w-]+)\.md(#[^)]*)?\)/g, "](/docs/guide/$1$2)");
 }
