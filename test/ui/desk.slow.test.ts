@@ -30,17 +30,20 @@ browserTest(
   async () => {
     const { body } = await ui.service.call("POST", "/v1/inbound/simulate", {
       to: "help@inbox.mail.test",
-      from: { email: "ana@forged.test", name: "Ana Lima" },
+      from: { email: `ana@${"bank.".repeat(20)}forged.test`, name: "Ana Lima" },
       subject: "Where is it?",
       text: "Where is my order?",
     });
     await ui.go("/messages");
     const row = ui.page.getByRole("link", { name: /Where is it/ }).first();
     await row.waitFor();
-    expect(await row.textContent()).toContain("Ana Lima ana@forged.test");
+    expect(await row.textContent()).toContain("Ana Lima ana@bank.");
     expect(await ui.page.locator(".list-heads").textContent()).toBe("StatusAddressSubjectAge");
     await ui.go(`/threads/${body.threadId}`);
-    await see("ana@forged.test");
+    await see("forged.test");
+    // A cut would hide the end, which is the domain that counts.
+    const address = ui.page.locator(".letter .address");
+    expect(await address.evaluate((shown) => shown.scrollWidth - shown.clientWidth)).toBeLessThanOrEqual(0);
   },
 );
 

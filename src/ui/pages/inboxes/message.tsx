@@ -35,10 +35,10 @@ export function ThreadMessage({
     <li class={direction === "inbound" ? "letter" : "letter ours"}>
       <details open={open && !isCanceled}>
         <summary>
-          <strong class="cut" dir="auto">
+          <strong class={name === undefined ? "address" : "cut"} dir="auto">
             {name ?? email}
           </strong>
-          {name === undefined ? null : <span class="cut quiet address">{email}</span>}
+          {name === undefined ? null : <span class="quiet address">{email}</span>}
           <span class="cut quiet readers">to {addresses.to.map(({ email }) => email).join(", ")}</span>
           {testMode === true ? <span class="tag">test</span> : null}
           {isCanceled ? (
