@@ -2,6 +2,9 @@ import { expect } from "bun:test";
 import { brokenPages } from "../support/axe.ts";
 import { browserTest, dashboard, WIDE } from "../support/dashboard.ts";
 
+/** A value that is longer than a line of the page. */
+const AGAIN = `Hello again${" and again".repeat(30)}`;
+
 const ui = dashboard({
   async prepare() {
     const { body } = await ui.service.call("POST", "/v1/templates", {
@@ -10,7 +13,7 @@ const ui = dashboard({
       subject: "Hello",
       text: "x",
     });
-    await ui.service.call("PATCH", `/v1/templates/${body.id}`, { subject: "Hello again" });
+    await ui.service.call("PATCH", `/v1/templates/${body.id}`, { subject: AGAIN });
   },
   path: "/audit",
   viewport: WIDE,
@@ -22,7 +25,9 @@ browserTest("the audit log shows who changed what, and a change its fields befor
   await ui.page.getByText("Template updated").first().click();
   const row = ui.page.getByRole("row", { name: /subject/ });
   await row.waitFor();
-  expect(await row.getByRole("cell").allTextContents()).toEqual(["Hello", "Hello again"]);
+  expect(await row.getByRole("cell").allTextContents()).toEqual(["Hello", AGAIN]);
+  const { x = 0, width = 0 } = (await row.boundingBox()) ?? {};
+  expect(x + width).toBeLessThanOrEqual(WIDE.width);
 });
 
 browserTest("the audit log is filtered by who made the change, and by what changed", async () => {

@@ -103,7 +103,7 @@ function EntryDetail({ entry, onClose }: { entry: AuditEntry; onClose: () => voi
         </dl>
       </div>
       {fields.length === 0 ? null : (
-        <table class="table">
+        <table class="table changes">
           <thead>
             <tr>
               <th scope="col">Field</th>
