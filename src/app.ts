@@ -1,5 +1,5 @@
+import { RightOfWay } from "./core/concurrency/right-of-way.ts";
 import { mkdirSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { type Config, ConfigError } from "./config.ts";
 import { type MakeRsaKey, newRsaKey } from "./core/crypto/rsa-key.ts";
 import { type Clock, within } from "./core/time/clock.ts";
@@ -166,7 +166,7 @@ async function openServices(
   >,
 ): Promise<Services> {
   const { config, clock, db, keys, metrics } = base;
-  const cpus = cpusFor(availableParallelism());
+  const cpus = cpusFor();
   const inspector = openInspector(
     { clock, log: log("smtp") },
     { host: mxName(config), dnsServers: config.dnsServers, ownZone: config.serviceDomain, cpus },
@@ -207,6 +207,7 @@ async function openServices(
     volume: config,
     capturesAnyFrom: capturesAnyFrom(config),
     memory: renderMemory(),
+    rightOfWay: new RightOfWay(clock),
     renderer: openRenderer({ clock, meter: metrics.rendered }, { links, cpus }),
   };
 }
@@ -254,9 +255,8 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
     connections: () => ({ in: listeners?.sessions ?? 0, out: services.pool.connections }),
   };
   let listeners: Listeners | null = null;
-  const ports: Ports = { ...NO_SMTP, http: 0, tls: null, dns: null, metrics: null };
   const nameServer = await openNameServer(services);
-  ports.dns = nameServer?.port ?? null;
+  const ports: Ports = { ...NO_SMTP, http: 0, tls: null, dns: nameServer?.port ?? null, metrics: null };
   const certificate =
     services.certificate === null ? null : await openServerCertificate(services, services.certificate);
   if (certificate !== null && config.roles.has("smtp")) {

@@ -66,7 +66,15 @@ export interface HttpParts
   extends Sending,
     Pick<
       Services,
-      "config" | "keys" | "makeRsaKey" | "documentHosts" | "resolver" | "metrics" | "space" | "testControls"
+      | "config"
+      | "keys"
+      | "makeRsaKey"
+      | "documentHosts"
+      | "resolver"
+      | "rightOfWay"
+      | "metrics"
+      | "space"
+      | "testControls"
     > {
   limiter: RateLimiter | null;
   /** Counts the DKIM keys that a project makes. Null: there is no limit. */
@@ -166,6 +174,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
     limiter: parts.limiter,
     keyLimiter: parts.keyLimiter,
     quotas: config.quotas,
+    rightOfWay: parts.rightOfWay,
     space: parts.space,
     checks,
     docs: {

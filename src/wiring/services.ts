@@ -1,5 +1,6 @@
 import type { Config } from "../config.ts";
 import type { Sending } from "../flows/accept/sending.ts";
+import type { RightOfWay } from "../core/concurrency/right-of-way.ts";
 import type { Key } from "../core/crypto/key-ring.ts";
 import type { MakeRsaKey } from "../core/crypto/rsa-key.ts";
 import type { TestControls } from "../flows/dispatch/test-controls.ts";
@@ -49,6 +50,8 @@ export interface Services extends Sending {
   inspector: Inspector;
   renderer: OwnedRenderer;
   metrics: Metrics;
+  /** Lets bulk mail wait for other work of this process. */
+  rightOfWay: RightOfWay;
   /** Rings after each commit of this process. */
   bell: CommitBell;
   /** Clock and failures that tests steer; null without TEST_CONTROLS. */

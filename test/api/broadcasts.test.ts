@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { MAX_POSTAL_ADDRESS_CHARS } from "../../src/core/audience/postal-address.ts";
+import { RightOfWay } from "../../src/core/concurrency/right-of-way.ts";
 import { loadConfig } from "../../src/config.ts";
 import { MAX_SUBJECT_CHARS } from "../../src/core/messages/send-item.ts";
 import { HOUR_MS, SECOND_MS } from "../../src/core/time/units.ts";
@@ -55,7 +56,7 @@ import { around } from "../support/around.ts";
 setDefaultTimeout(60_000);
 
 let api: TestApi;
-let deps: Sending;
+let deps: Sending & { rightOfWay: RightOfWay };
 let key: string;
 let senderId: string;
 let topicId: string;
@@ -86,6 +87,7 @@ beforeAll(async () => {
     routes: ({ db, clock }) => {
       const queue = openMemoryQueue({ clock, log: log("queue") });
       deps = {
+        rightOfWay: new RightOfWay(clock),
         db,
         clock,
         queue,
@@ -99,7 +101,7 @@ beforeAll(async () => {
         trackingKey: new Uint8Array(32).fill(4),
         unsubscribeKey: new Uint8Array(32).fill(5),
         capturesAnyFrom: true,
-      } as unknown as Sending;
+      } as unknown as typeof deps;
       return [
         ...contactRoutes({
           db,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { RightOfWay } from "../../src/core/concurrency/right-of-way.ts";
 import { Type } from "@sinclair/typebox";
 import { AppError } from "../../src/core/errors.ts";
 import { accepted, created } from "../../src/http/routing/answer.ts";
@@ -272,6 +273,7 @@ describe("a POST with an Idempotency-Key", () => {
         ui: null,
         onAnswer: null,
         quotas: loadConfig({}).quotas,
+        rightOfWay: new RightOfWay(clock),
         space: ALWAYS_ROOM,
         routes: probes(api),
       });

@@ -71,7 +71,7 @@ function mail(over: Partial<MailToMake> = {}): MailToMake {
     trackClicks: true,
     unsubscribeLink: true,
     textFromHtml: true,
-    stream: "bulk",
+    stream: "transactional",
     senderId: SENDER,
     linkUrl: "https://links.from.test",
     signing: {
@@ -126,6 +126,12 @@ describe("a message is the same wherever it is composed", () => {
     await threads.mail("snd_1", text(MAX_MAIL_OCTETS_HERE));
     expect(started.threads).toBe(0);
     await threads.mail("snd_1", text(MAX_MAIL_OCTETS_HERE + 1));
+    expect(started.threads).toBe(1);
+  });
+
+  test("bulk mail of any size is composed in a thread, where no receipt waits for it", async () => {
+    const { started, ...threads } = renderer();
+    await threads.mail("snd_1", mail({ stream: "bulk", html: null, text: "x" }));
     expect(started.threads).toBe(1);
   });
 

@@ -1,4 +1,5 @@
 import { limitsOf } from "../../src/flows/deliver/reputation.ts";
+import { RightOfWay } from "../../src/core/concurrency/right-of-way.ts";
 import { captureRoute } from "../../src/flows/deliver/deliver.ts";
 import { testLanes } from "../support/lanes.ts";
 import { ALWAYS_ROOM } from "../../src/flows/free-space.ts";
@@ -129,6 +130,7 @@ export async function openStage(chance: Chance): Promise<Stage> {
     capture: true,
     verpKey: keys.verp,
     renderingAdmission: new JobAdmission(clock, RENDERING_LIMITS),
+    rightOfWay: new RightOfWay(clock),
     largeMessageAdmission: new JobAdmission(clock, LARGE_MESSAGE_LIMITS),
     knownOutcome: () => null,
     returnDomain: async () => `bounce.${links.serviceDomain}`,
@@ -227,6 +229,7 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: HttpPar
     streams: new Streams({ ...ground, tail: new Tail(ground, true) }),
     waits: new Waits({ ...ground, tail: new Tail(ground, true) }),
     listening: () => true,
+    rightOfWay: new RightOfWay(ground.clock),
     connections: () => ({ in: 0, out: 0 }),
   };
   const deps = httpDeps(parts);

@@ -1,4 +1,5 @@
 import type { WebhookDeps } from "../../src/flows/webhooks/webhooks.ts";
+import { RightOfWay } from "../../src/core/concurrency/right-of-way.ts";
 import { ALWAYS_ROOM } from "../../src/flows/free-space.ts";
 import { generateKeyPairSync } from "node:crypto";
 import type { TSchema } from "@sinclair/typebox";
@@ -172,6 +173,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     ui: null,
     onAnswer: null,
     quotas: config.quotas,
+    rightOfWay: new RightOfWay(clock),
     space: ALWAYS_ROOM,
     ...options.http,
   });

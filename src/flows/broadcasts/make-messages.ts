@@ -1,12 +1,11 @@
 import { actingAs, NOBODY } from "../../core/actor.ts";
 import { placesOf, type Variant } from "../../core/audience/ab-test.ts";
 import { mergeData, usedFields } from "../../core/audience/broadcasts.ts";
-import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
+import type { RightOfWay } from "../../core/concurrency/right-of-way.ts";
 import { AppError } from "../../core/errors.ts";
 import { idCeiling, idFloor } from "../../core/ids.ts";
 import { UNBOUND } from "../../core/key-bounds.ts";
 import type { ReadItem } from "../../core/messages/send-item.ts";
-import { RenderingFailure } from "../../core/templates/render.ts";
 import { HOUR_MS, SECOND_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import { type BroadcastContact, nextContacts } from "../../store/audience/broadcast-contacts.ts";
@@ -29,6 +28,7 @@ import { sendFacts } from "../../store/messages/sending.ts";
 import { findShownProject, type Project } from "../../store/projects/projects.ts";
 import { commitSends, type PreparedSend, prepareSend } from "../accept/accept.ts";
 import type { SendContent } from "../accept/content.ts";
+import { renderedSubject } from "./subject.ts";
 import type { Sending } from "../accept/sending.ts";
 import { type VolumeOfDay, volumeOfDay } from "../accept/volume.ts";
 import { checkedFilter } from "../audience/segments.ts";
@@ -40,11 +40,17 @@ import { pauseIfRevoked } from "./send.ts";
  * contact in the request, but a million of them take minutes, and a crash would lose the place.
  */
 
+/** The services that make the messages of broadcasts. */
+interface Making extends Sending {
+  /** Lets the steps wait for other mail. */
+  rightOfWay: RightOfWay;
+}
+
 /** Broadcasts that a turn continues, and steps of each. */
 export const BROADCASTS_PER_TURN = 20;
 export const STEPS_PER_TURN = 100;
 /** Messages made in one write. A receipt that is sent at the same time waits for no more. */
-export const MESSAGES_PER_STEP = 20;
+export const MESSAGES_PER_STEP = 10;
 /** Maximum number of due bulk messages of a project before more are made. So few are held by a pause, and few are in the way of other bulk mail. */
 export const MAX_DUE = 2000;
 
@@ -57,7 +63,7 @@ const RETRY_MS = 5 * SECOND_MS;
  * Makes the chore. The messages of a step and the new position are one write that holds only while the broadcast is being sent and at
  * the position that was read. So a crash neither skips nor doubles a contact, and any number of processes may run it.
  */
-export function makeBroadcasts(deps: Sending): () => Promise<void> {
+export function makeBroadcasts(deps: Making): () => Promise<void> {
   return async () => {
     for (const broadcast of await dueBroadcasts(deps.db, deps.clock.now(), BROADCASTS_PER_TURN))
       await actingAs(NOBODY, () => continueBroadcast(deps, broadcast)).catch((error: unknown) =>
@@ -66,7 +72,7 @@ export function makeBroadcasts(deps: Sending): () => Promise<void> {
   };
 }
 
-async function continueBroadcast(deps: Sending, found: Broadcast): Promise<void> {
+async function continueBroadcast(deps: Making, found: Broadcast): Promise<void> {
   let broadcast: Broadcast | null = found;
   for (let step = 0; broadcast !== null && step < STEPS_PER_TURN; step++) {
     const { senderId, id } = broadcast;
@@ -82,7 +88,7 @@ async function continueBroadcast(deps: Sending, found: Broadcast): Promise<void>
 }
 
 /** Takes the next step. Returns true if the turn has no more for this broadcast. */
-async function takeStep(deps: Sending, broadcast: Broadcast): Promise<boolean> {
+async function takeStep(deps: Making, broadcast: Broadcast): Promise<boolean> {
   const { db, clock } = deps;
   const now = clock.now();
   const project = await findShownProject(db, broadcast.senderId);
@@ -126,13 +132,13 @@ async function takeStep(deps: Sending, broadcast: Broadcast): Promise<boolean> {
 }
 
 /** Lets those of other projects go first, even if the project is being deleted. Returns true. */
-async function postpone({ db }: Sending, broadcast: Broadcast, nextAt: number): Promise<boolean> {
+async function postpone({ db }: Making, broadcast: Broadcast, nextAt: number): Promise<boolean> {
   await db.write(advanceBroadcast(broadcast, { nextAt }));
   return true;
 }
 
 /** Ends a broadcast, or the test of its subjects, once each message was tried. Returns true. */
-async function end({ db }: Sending, broadcast: Broadcast, now: number): Promise<boolean> {
+async function end({ db }: Making, broadcast: Broadcast, now: number): Promise<boolean> {
   const changes = (await hasUntried(db, broadcast))
     ? { nextAt: now + SECOND_MS }
     : await afterLast(db, broadcast, now);
@@ -171,18 +177,21 @@ interface Step {
 }
 
 async function makeMessages(
-  deps: Sending,
+  deps: Making,
   step: Step,
   contacts: readonly BroadcastContact[],
   lastContactId: string,
 ): Promise<void> {
   const { project, broadcast, now } = step;
+  const turn = deps.rightOfWay.work(true);
   const wanted = await thoseWhoMayGetIt(deps, step, contacts);
   const fallbacks = wanted.length === 0 ? {} : await fallbacksOf(deps.db, project.id);
   const used = usedFields(broadcast.variables);
   const sends: PreparedSend[] = [];
   const tested: { id: string; variant: Variant }[] = [];
   for (const contact of wanted) {
+    // Its queries resolve without a pause, so a receipt would wait for all of them.
+    await turn.begin();
     const data = mergeData(used, contact, fallbacks);
     const { variant, ...chosen } = subjectFor(broadcast, contact.place);
     const subject = await renderedSubject(deps, project.id, chosen.subject, data ?? {});
@@ -191,8 +200,6 @@ async function makeMessages(
       sends.push(send);
       if (variant !== null) tested.push({ id: send.accepted.id, variant });
     }
-    // Its queries resolve without a pause, so a receipt would wait for all of them.
-    await yieldToEventLoop();
   }
   const advance = advanceBroadcast(broadcast, {
     lastContactId,
@@ -201,6 +208,7 @@ async function makeMessages(
     nextAt: nextStepAt(broadcast, sends.length, now),
     problem: null,
   });
+  await turn.begin();
   if (sends.length === 0) return void (await deps.db.write(advance));
   await commitSends(deps, project, sends, (refused) => {
     // All of a step or nothing: a part of it would move the position past the rest.
@@ -211,7 +219,7 @@ async function makeMessages(
 
 /** Returns the contacts that are neither suppressed nor unsubscribed, and get the topic. It is checked again when a message leaves. */
 async function thoseWhoMayGetIt(
-  { db }: Sending,
+  { db }: Making,
   { project, broadcast: { topicId }, now }: Step,
   contacts: readonly BroadcastContact[],
 ): Promise<readonly BroadcastContact[]> {
@@ -232,7 +240,7 @@ function contentOf({ octets }: Broadcast): SendContent {
 }
 
 async function prepare(
-  deps: Sending,
+  deps: Making,
   { project, broadcast }: Step,
   contact: BroadcastContact,
   { subject, data }: { subject: string; data: Record<string, unknown> | null },
@@ -255,29 +263,10 @@ async function prepare(
 }
 
 /**
- * Returns the subject of one message, which is stored with it, because lists and searches show it. Null if the values of the contact
- * do not fit: one contact must not stop the others.
- */
-async function renderedSubject(
-  { renderer }: Sending,
-  senderId: string,
-  subject: string,
-  data: Record<string, unknown>,
-): Promise<string | null> {
-  if (!/\{[{%]/.test(subject)) return subject;
-  try {
-    return (await renderer.template(senderId, { subject, html: null, text: null }, data)).subject;
-  } catch (error) {
-    if (!(error instanceof RenderingFailure)) throw error;
-    return null;
-  }
-}
-
-/**
  * Decides what becomes of a broadcast whose step failed. Without volume it waits for the next day; refused for another reason it is
  * paused until a person resumes it. Returns true.
  */
-async function settleFailure({ db, clock }: Sending, broadcast: Broadcast, error: unknown): Promise<boolean> {
+async function settleFailure({ db, clock }: Making, broadcast: Broadcast, error: unknown): Promise<boolean> {
   if (isBroken(error, "changed_since_read")) return true;
   const now = clock.now();
   const isRefused = error instanceof AppError && error.type !== "service_unavailable";

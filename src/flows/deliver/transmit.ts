@@ -1,4 +1,5 @@
 import type { Demand, Release } from "../../core/concurrency/admission.ts";
+import { outOfTurn, type RightOfWay, type Work } from "../../core/concurrency/right-of-way.ts";
 import type { RecipientStatus } from "../../core/messages/states.ts";
 import { log } from "../../log.ts";
 import { verpAddress } from "../../mail/verp.ts";
@@ -10,7 +11,7 @@ import { type Claim, claimRecipient, dueGuard, rollUpMessage } from "../../store
 import type { TriedRecipient } from "../../store/messages/recipients.ts";
 import type { ReputationLimits } from "../../store/projects/reputation.ts";
 import { prepareContent } from "../../store/messages/prepare-content.ts";
-import { hint, parseTransmitKey } from "../../queue/hint.ts";
+import { hint, parseTransmitKey, parseTransmitLane } from "../../queue/hint.ts";
 import { announce, type EventDraft } from "../webhooks/announce.ts";
 import { recipientToken } from "../mime/recipient-token.ts";
 import { PoolClosedError } from "../mime/rendering-tasks.ts";
@@ -20,11 +21,11 @@ import { type Deliver, type DeliveryReport, type Later, noFacts, Withdrawn } fro
 import { RenderingError, UnsignedError } from "../mime/make-mail.ts";
 import type { ReturnDomain } from "./return-domain.ts";
 import { renderMessage } from "./render.ts";
-import { type JobAdmission, LARGE_MESSAGE_OCTETS } from "./admission.ts";
+import { BROADCAST_WEIGHT, type JobAdmission, LARGE_MESSAGE_OCTETS } from "./admission.ts";
 import { type SettleDeps, type Settling, settle, settlement } from "./settle.ts";
 import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
 import { type Due, NOT_VERIFIED, readDue } from "./hold.ts";
-import { type RetryPolicy, type Verdict, verdictOf } from "./verdict.ts";
+import { decidedVerdict, type RetryPolicy, type Verdict, verdictOf } from "./verdict.ts";
 import type { Outbox } from "../outbox.ts";
 import type { Making } from "../mime/making.ts";
 
@@ -43,6 +44,8 @@ export interface TransmitDeps extends Making, Outbox {
   renderingAdmission: JobAdmission;
   /** Admits large messages, in octets. */
   largeMessageAdmission: JobAdmission;
+  /** Lets bulk mail wait for other mail. */
+  rightOfWay: RightOfWay;
   /** Returns the outcome of this attempt if it is known before the message is composed, else null. */
   knownOutcome: () => DeliveryReport | null;
   /** The status that a peer's 250 gives. */
@@ -62,6 +65,16 @@ export interface TransmitDeps extends Making, Outbox {
  * should come again, or null if it is over or left to the sweep.
  */
 export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | null> {
+  const work = deps.rightOfWay.work(parseTransmitLane(job.lane).bulk);
+  await work.begin();
+  try {
+    return await transmitInTurn({ ...deps, deliver: outOfTurn(work, deps.deliver) }, job, work);
+  } finally {
+    work.end();
+  }
+}
+
+async function transmitInTurn(deps: TransmitDeps, job: Job, work: Work): Promise<Later | null> {
   const named = parseTransmitKey(job.key);
   const waiting = named === null ? null : await readDue(deps, named.messageId, named.ord);
   if (waiting === null) return null;
@@ -80,7 +93,7 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | nu
       releases.push(release);
     }
     // If a template is rendered, its release is the last.
-    await tryOnce(deps, waiting, name, waiting.toRender ? releases.at(-1) : undefined);
+    await tryOnce(deps, waiting, { name, work, rendered: waiting.toRender ? releases.at(-1) : undefined });
   } finally {
     for (const release of releases) release();
   }
@@ -90,10 +103,12 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | nu
 /** Returns the admissions that a message needs before its claim. */
 function admissionsFor(deps: TransmitDeps, due: Due): [JobAdmission, Demand][] {
   const { senderId: owner, domain: part } = due.recipient;
-  const weight = composedOctets(due);
+  // Octets of the composed message: base64 makes four of three, and adds line ends.
+  const weight = Math.ceil(due.size * 1.4);
   const needed: [JobAdmission, Demand][] = [];
   if (weight > LARGE_MESSAGE_OCTETS) needed.push([deps.largeMessageAdmission, { owner, part, weight }]);
-  if (due.toRender) needed.push([deps.renderingAdmission, { owner, weight: 1 }]);
+  if (due.toRender)
+    needed.push([deps.renderingAdmission, { owner, weight: due.broadcast === null ? 1 : BROADCAST_WEIGHT }]);
   return needed;
 }
 
@@ -101,21 +116,20 @@ function comeAgain(until: Promise<void> | null): Later | null {
   return until === null ? null : { until };
 }
 
-/** Estimates the octets of the composed message: base64 makes four of three, and adds line ends. */
-function composedOctets({ size }: Due): number {
-  return Math.ceil(size * 1.4);
+/** A try of a recipient. */
+interface Try {
+  /** The name of a simulated recipient. */
+  name: string | null;
+  work: Work;
+  /** Called once the message is made, because the rest is up to its peer. */
+  rendered: (() => void) | undefined;
 }
 
-/** @param rendered called once the message is made, because the rest is up to its peer */
-async function tryOnce(
-  deps: TransmitDeps,
-  waiting: Due,
-  name: string | null,
-  rendered: (() => void) | undefined,
-): Promise<void> {
+async function tryOnce(deps: TransmitDeps, waiting: Due, { name, work, rendered }: Try): Promise<void> {
   const claiming = await claim(deps, waiting);
   const rolledUp = rollUpMessage(waiting.recipient.messageId, null);
   if (!claiming.afterWrite(await deps.db.write([...claiming.statements, rolledUp]))) return;
+  await work.begin();
   const startedAt = deps.clock.now();
   const since = deps.clock.elapsed();
   // The destination may have started to rest in the meantime.
@@ -271,26 +285,15 @@ async function keepCaptured(
 /** Returns the outcome of a message that is not sent. */
 function notSent(startedAt: number, status: Verdict["status"], reason: string): Tried {
   const report = { ...noFacts(startedAt), kind: "undeliverable", verdict: "failed", reason } as const;
-  return { report, extra: [], decided: decide(status, reason) };
+  return { report, extra: [], decided: decidedVerdict(status, reason) };
 }
 
 /** Returns the outcome of a simulated recipient. Some have a final state that no reply leads to. */
 function simulate(recipient: TriedRecipient, name: string, startedAt: number): Omit<Tried, "extra"> {
   const end = simulatedEnd(name);
   const report = simulatedReport(name, recipient.attempts, startedAt);
-  return { report, decided: end === null ? null : decide(end, end === "complained" ? "abuse" : "simulated") };
-}
-
-/** Returns a final verdict without a peer's reply. */
-function decide(status: Verdict["status"], reason: string): Verdict {
   return {
-    status,
-    reason,
-    bounce: null,
-    category: null,
-    smtpCode: null,
-    enhancedCode: null,
-    diagnostic: reason,
-    retryInMs: null,
+    report,
+    decided: end === null ? null : decidedVerdict(end, end === "complained" ? "abuse" : "simulated"),
   };
 }

@@ -162,3 +162,17 @@ function givenUp(facts: Facts, category: ReplyCategory, lane: LaneNow | undefine
     return final(facts, "failed", RETRIES_EXHAUSTED, category);
   return bounced(facts, "soft", RETRIES_EXHAUSTED, category);
 }
+
+/** Returns a final verdict without a peer's reply. */
+export function decidedVerdict(status: Verdict["status"], reason: string): Verdict {
+  return {
+    status,
+    reason,
+    bounce: null,
+    category: null,
+    smtpCode: null,
+    enhancedCode: null,
+    diagnostic: reason,
+    retryInMs: null,
+  };
+}

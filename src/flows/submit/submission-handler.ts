@@ -1,3 +1,4 @@
+import type { RightOfWay } from "../../core/concurrency/right-of-way.ts";
 import { splitAddress, type Mailbox } from "../../core/addresses.ts";
 import { UNBOUND } from "../../core/key-bounds.ts";
 import { AppError, type ErrorCode } from "../../core/errors.ts";
@@ -33,6 +34,8 @@ export interface SubmissionDeps extends Sending, CallerDeps {
   /** Takes one request from the rate of a project. Returns null if its plan has no limit. */
   takeRate: (id: string, plan: string) => Promise<{ allowed: boolean } | null>;
   space: FreeSpace;
+  /** Lets bulk mail wait while a message is taken. */
+  rightOfWay: RightOfWay;
   /** True if no message leaves this machine. Then programs of this machine need no key. */
   capture: boolean;
   /** Called with the outcome of each message, for counters. */
@@ -62,7 +65,8 @@ export function createSubmissionHandler(deps: SubmissionDeps): MailHandler {
     },
     recipient: async (address) => refuseRecipient(address),
     async message(envelope, raw) {
-      const answer = await submit(deps, envelope, raw).catch((error: unknown) => {
+      const taking = deps.rightOfWay.first(() => submit(deps, envelope, raw));
+      const answer = await taking.catch((error: unknown) => {
         if (error instanceof AppError) return refusalReply(error);
         deps.submitted?.("deferred");
         throw error;

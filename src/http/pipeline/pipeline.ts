@@ -47,6 +47,7 @@ import { ACCOUNT_PLAN, type KeyLimiter, type RateLimiter, takeKey, takeRate } fr
 import type { RunCostly } from "../../core/concurrency/costly-work.ts";
 import type { CheckedRequest, Method, Route } from "../routing/route.ts";
 import { warner } from "./warnings.ts";
+import type { RightOfWay } from "../../core/concurrency/right-of-way.ts";
 import { type Issue, readAll, validationError } from "../../core/errors.ts";
 import { check, MAX_ISSUES, namedFields, withoutFaults } from "../../core/validation.ts";
 
@@ -60,6 +61,7 @@ export interface DispatchDeps extends AuthDeps, IdempotencyDeps {
   reserveBody: BeginReservation;
   runForBody: RunForBody;
   runCostly: RunCostly;
+  rightOfWay: RightOfWay;
   /** Counts the DKIM keys of a project; null if there is no limit. */
   keyLimiter: KeyLimiter | null;
   /** Reads large bodies in steps. */
@@ -114,9 +116,9 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
     if (!readsOnly) await requireConnection(request);
     const expectAnswer = readsOnly ? answers.expect : UNBOUNDED;
     const incoming = { arrived, query, bytes, upload, expectAnswer };
-    const answer = await deps.runCostly(route.costly, owner, () =>
-      deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming)),
-    );
+    const run = () => deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
+    const isFirst = route.stores !== undefined && route.costly === undefined;
+    const answer = await (isFirst ? deps.rightOfWay.first(run) : deps.runCostly(route.costly, owner, run));
     const shown = shownTo(route, arrived.presented.key.scopes, answer);
     return shown.later === undefined ? answers.send(shown) : shown;
   } catch (error) {

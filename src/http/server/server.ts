@@ -28,7 +28,7 @@ export interface HttpDeps
   extends Store,
     Pick<
       DispatchDeps,
-      "cursorKey" | "boxKey" | "sessionKey" | "limiter" | "keyLimiter" | "quotas" | "space"
+      "cursorKey" | "boxKey" | "sessionKey" | "limiter" | "keyLimiter" | "quotas" | "rightOfWay" | "space"
     > {
   config: Pick<Config, "host" | "port" | "maxBodyBytes" | "publicUrl" | "httpProxies">;
   checks: readonly ReadyCheck[];

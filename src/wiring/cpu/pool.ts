@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import type { Clock } from "../../core/time/clock.ts";
 import { Fifo } from "../../core/collections.ts";
 import { PoolClosedError } from "../../flows/mime/rendering-tasks.ts";
@@ -229,6 +230,6 @@ function drain<Item>(tasks: Fifo<Item>): Item[] {
 const MAX_THREADS = 4;
 
 /** Returns the number of worker threads of a pool on a machine with that many processors. */
-export function cpusFor(processors: number): number {
+export function cpusFor(processors = availableParallelism()): number {
   return Math.max(1, Math.min(MAX_THREADS, Math.floor(processors / 2)));
 }

@@ -54,7 +54,7 @@ export interface OwnedRenderer extends Renderer {
   close(): void;
 }
 
-/** Composes usual messages on the main thread, and runs everything that may take long on other worker threads. */
+/** Composes usual messages on the main thread, and runs bulk mail and everything that may take long on other worker threads. */
 export function openRenderer({ clock, meter }: RendererDeps, options: RendererOptions): OwnedRenderer {
   const { links, cpus, open = () => openWorker("render-worker.ts") } = options;
   const inTurn = createKeyedMutex();
@@ -97,8 +97,9 @@ export function openRenderer({ clock, meter }: RendererDeps, options: RendererOp
       inTurn(senderId, () => onCpu({ kind: "template", source, data }).catch(tooDeep)),
     async mail(senderId, mail) {
       const octets = mailOctets(mail);
-      if (octets <= MAX_MAIL_OCTETS_HERE && textSourceChars(mail) <= MAX_TEXT_SOURCE_HERE)
-        return makeMail(links, mail);
+      const isQuick = octets <= MAX_MAIL_OCTETS_HERE && textSourceChars(mail) <= MAX_TEXT_SOURCE_HERE;
+      // Of bulk mail there are many, and a receipt would wait for each that is composed here.
+      if (isQuick && mail.stream !== "bulk") return makeMail(links, mail);
       const make = () => onCpu({ kind: "mail", mail: sentMail(mail), links: sentLinks(links) });
       const { raw, smtpUtf8 } = await (octets < LARGE_MAIL_OCTETS ? make() : inTurn(senderId, make));
       return { raw: Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), smtpUtf8 };
