@@ -387,6 +387,16 @@ describe("a topic with double opt-in", () => {
     expect((await call("POST", "/v1/contacts", body)).status).toBe(201);
   });
 
+  test("the link is mailed in the language of the contact's property", async () => {
+    await call("POST", "/v1/contact-properties", { name: "locale", type: "string" });
+    const body = { email: reader, topics: { [letters]: "subscribed" }, properties: { locale: "de_AT" } };
+    expect((await call("POST", "/v1/contacts", body)).status).toBe(201);
+    const { data } = (await call("GET", `/v1/emails?to=${encodeURIComponent(reader)}`)).body;
+    expect(data[0].subject).toBe("Bestätigen Sie Ihr Abonnement");
+    const { text } = (await call("GET", `/v1/emails/${data[0].id}`)).body;
+    expect(text).toMatch(/möchten Nachrichten von .+ erhalten:\n\n- Letters b\n\n[^{}]+\/j\/[^{}]+ 3 Tage/);
+  });
+
   test("a contact that is there already gets no further link by another POST", async () => {
     await contact({ [letters]: "subscribed" });
     const again = await call("POST", "/v1/contacts", { email: reader, topics: { [letters]: "subscribed" } });

@@ -2,6 +2,11 @@ import type { Key } from "../../core/crypto/key-ring.ts";
 import { openLink, sealLink } from "../../core/crypto/sealed-link.ts";
 import { addressKey } from "../../core/addresses.ts";
 import { PENDING, type TopicShape } from "../../core/audience/topics.ts";
+import {
+  type ConfirmationTexts,
+  confirmationTexts,
+  languageOf,
+} from "../../core/audience/confirmation-texts.ts";
 import { AppError, invalid } from "../../core/errors.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import {
@@ -52,7 +57,7 @@ export function joinUrl(
  * @throws AppError 422 for an address that gets no mail; 429 if too many links were mailed within a day
  */
 export function asksToJoin(deps: JoinDeps, project: Project): AskToJoin {
-  return async ({ email, emailKey }, topicIds, statements) => {
+  return async ({ email, emailKey, properties }, topicIds, statements) => {
     if (topicIds.length > MAX_TOPICS_OF_LINK)
       throw invalid("topics", `may have at most ${MAX_TOPICS_OF_LINK} that ask for a confirmation.`);
     const { db, clock } = deps;
@@ -63,18 +68,25 @@ export function asksToJoin(deps: JoinDeps, project: Project): AskToJoin {
     const now = clock.now();
     const url = joinUrl(deps, { senderId: project.id, email, topicIds }, now + JOIN_LINK_MS);
     const counted = noteJoinLink(project.id, hashSecret(emailKey), now);
-    const mail = mailWith(email, plainName(project.name), names, url);
+    const texts = confirmationTexts(languageOf(properties));
+    const mail = mailWith(email, texts, { project: plainName(project.name), topics: names, url });
     await sendOwnMail(deps, from, [mail], [...counted, ...statements]).catch(refused);
   };
 }
 
-function mailWith(to: string, project: string, topics: readonly string[], url: string): OwnMail {
-  const days = JOIN_LINK_MS / DAY_MS;
-  return {
-    to,
-    subject: "Confirm your subscription",
-    text: `You, or someone who gave your address, asked to get mail from ${project}:\n\n${topics.map((name) => `- ${name}`).join("\n")}\n\nOpen this link to confirm it:\n\n${url}\n\nIt works for ${days} days. If you do not want this, ignore this message: you get none of that mail then.\n`,
-  };
+function mailWith(
+  to: string,
+  { subject, asked, open, ends }: ConfirmationTexts,
+  { project, topics, url }: { project: string; topics: readonly string[]; url: string },
+): OwnMail {
+  const parts = [
+    asked.replace("{project}", () => project),
+    topics.map((name) => `- ${name}`).join("\n"),
+    open,
+    url,
+    ends.replace("{days}", String(JOIN_LINK_MS / DAY_MS)),
+  ];
+  return { to, subject, text: `${parts.join("\n\n")}\n` };
 }
 
 function refused(error: unknown): never {

@@ -1,3 +1,4 @@
+import { confirmationTexts, languageOf } from "../../../../src/core/audience/confirmation-texts.ts";
 import { expect, test } from "bun:test";
 import { languageFor, PAGE_LANGUAGES, pageTexts } from "../../../../src/core/audience/page-texts.ts";
 
@@ -31,4 +32,23 @@ const rows: [string | null, string][] = [
 ];
 test.each(rows)("a reader who accepts %.30p gets the page in %s", (accepted, language) => {
   expect(languageFor(accepted)).toBe(language as (typeof PAGE_LANGUAGES)[number]);
+});
+
+test.each(PAGE_LANGUAGES)("the message that asks to confirm in %s names project and days", (language) => {
+  const { subject, asked, ends } = confirmationTexts(language);
+  expect([subject.length > 3, asked.includes("{project}"), ends.includes("{days}")]).toEqual([
+    true,
+    true,
+    true,
+  ]);
+});
+
+test.each([
+  ["of the property language", { language: "fr", locale: "de" }, "fr"],
+  ["of a locale with a region", { locale: "pt_BR" }, "pt"],
+  ["that we do not know", { language: "tlh" }, "en"],
+  ["that is no string", { language: 7, locale: "sv" }, "sv"],
+  ["that is not given", {}, "en"],
+] as const)("the language of a contact %s", (_, properties, expected) => {
+  expect(languageOf(properties as Record<string, string>)).toBe(expected);
 });
