@@ -145,6 +145,36 @@ describe("importing contacts", () => {
     ]);
   });
 
+  test("columns with the names of properties are values of their types, and others are left out", async () => {
+    const key = await project();
+    for (const [name, type] of Object.entries({
+      plan: "string",
+      seats: "number",
+      vip: "boolean",
+      since: "date",
+    }))
+      await service.call("POST", "/v1/contact-properties", { name, type }, { key });
+    const file =
+      "Email,Plan,SEATS,vip,Since,City\na@x.test,7, 12 ,yes,2026-01-02,Rome\nb@x.test,,1.2.3,no,,\nc@x.test,pro,,,,\n";
+    const headers = { "content-type": CSV };
+    const { body } = await service.call("POST", "/v1/contacts/import?preview=1", file, { key, headers });
+    expect(body.columns.map(({ field }: { field: string }) => field)).toEqual([
+      "email",
+      "properties.plan",
+      "properties.seats",
+      "properties.vip",
+      "properties.since",
+      null,
+    ]);
+    expect(body.faults).toMatchObject([{ row: 3, error: expect.stringContaining("properties.seats") }]);
+    expect(await imported(key, "contacts", file)).toMatchObject(counts(2, 0, 0, 1));
+    const found = (await list(key, "contacts")).map(({ properties }: never) => properties);
+    expect(found.reverse()).toEqual([
+      { plan: "7", seats: 12, vip: true, since: "2026-01-02T00:00:00.000Z" },
+      { plan: "pro" },
+    ]);
+  });
+
   test("a file of ours that is imported again changes nothing, and in another project makes the same list", async () => {
     const [from, to] = [await project(), await project()];
     const people = [

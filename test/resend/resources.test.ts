@@ -180,6 +180,16 @@ describe("contacts of the package resend", () => {
       made.data,
     );
     expect((await resend.contactProperties.get(id)).data?.fallbackValue).toBeNull();
+    const columnMap = { email: "Mail", properties: { plan: { column: "Tier" } } };
+    const file = new Blob(["Mail,Tier\nkim@example.com,pro\n"]);
+    expect((await resend.contacts.imports.create({ file, columnMap })).error).toBeNull();
+    await until(async () => (await resend.contacts.get({ email: "kim@example.com" })).data !== null);
+    expect((await resend.contacts.get({ email: "kim@example.com" })).data?.properties).toEqual({
+      plan: { type: "string", value: "pro" },
+    } as never);
+    const unknown = { ...columnMap, properties: { other: { column: "Tier" } } };
+    const refused = await resend.contacts.imports.create({ file, columnMap: unknown });
+    expect(refused.error?.message).toContain("column_map.properties.other");
     const email = "gil@example.com";
     const contact = (await resend.contacts.create({ email, properties: { plan: "pro", note: "x" } })).data
       ?.id;

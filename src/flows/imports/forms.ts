@@ -1,4 +1,5 @@
 import { normalizeAddress } from "../../core/addresses.ts";
+import type { PropertyShape } from "../../core/audience/properties.ts";
 import type { ImportKind } from "../../store/imports/imports.ts";
 import { fileFault } from "./faults.ts";
 
@@ -35,6 +36,8 @@ const COLUMNS = {
 
 /** A field that a column can hold. */
 export type Field = keyof (typeof COLUMNS)["contacts"] | keyof (typeof COLUMNS)["suppressions"];
+/** A field, or a property of contacts: `properties.plan`. */
+export type ColumnField = Field | `properties.${string}`;
 
 /** Files that are recognized. */
 export const FORMS = ["postrider", "resend", "sendgrid", "mailgun", "postmark", "ses", "other"] as const;
@@ -118,8 +121,10 @@ export interface Recognized {
   /** The headings of the file, or the names in its first object. */
   names: readonly string[];
   gives: Readonly<Partial<Record<Field, string>>>;
+  /** The properties that columns may have. */
+  shapes: readonly PropertyShape[];
   /** Returns the field of each column. Null: it is left out. */
-  fieldsOf(names: readonly string[]): readonly (Field | null)[];
+  fieldsOf(names: readonly string[]): readonly (ColumnField | null)[];
 }
 
 /** Returns a heading in lower case, with letters and digits alone: `First_Name` is `firstname`. */
@@ -130,19 +135,31 @@ function plainName(name: string): string {
     .replace(/[^\p{L}\p{N}]/gu, "");
 }
 
-/** Returns how to read a file with these headings. Throws 422 if it has no addresses, or is of another kind. */
-export function recognize(kind: ImportKind, names: readonly string[]): Recognized {
+/**
+ * Returns how to read a file with these headings. Throws 422 if it has no addresses, or is of another kind.
+ * @param shapes the properties of the project's contacts, into which columns of their names go
+ */
+export function recognize(
+  kind: ImportKind,
+  names: readonly string[],
+  shapes: readonly PropertyShape[],
+): Recognized {
   const plain = names.map(plainName);
   const fits = ({ has, only }: Form) =>
     has.every((name) => plain.includes(name)) && (only !== true || plain.length === has.length);
   const form = TABLE.find((one) => one.kind === kind && fits(one));
   if (form === undefined) refuseOther(kind, plain, fits);
+  const properties = new Map(
+    shapes.map(({ name }) => [plainName(name), `properties.${name}` satisfies ColumnField] as const),
+  );
   const fieldsOf = (some: readonly string[]) => {
-    const fields = some.map(plainName).map((name) => form?.means?.[name] ?? fieldNamed(kind, name));
+    const fields = some
+      .map(plainName)
+      .map((name) => form?.means?.[name] ?? fieldNamed(kind, name) ?? properties.get(name) ?? null);
     return fields.map((field, at) => (fields.indexOf(field) === at ? field : null));
   };
   if (!fieldsOf(names).includes("email")) throw fileFault(NO_ADDRESSES);
-  return { form: form?.name ?? "other", names, gives: form?.gives ?? {}, fieldsOf };
+  return { form: form?.name ?? "other", names, gives: form?.gives ?? {}, shapes, fieldsOf };
 }
 
 const NO_ADDRESSES = 'No column has the addresses. Name one "email", in the first row.';

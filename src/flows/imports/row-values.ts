@@ -1,4 +1,5 @@
 import { normalizeAddress } from "../../core/addresses.ts";
+import type { PropertyType } from "../../core/audience/properties.ts";
 import { AppError, invalid } from "../../core/errors.ts";
 import { parseTime } from "../../core/time/date-times.ts";
 import { SECOND_MS } from "../../core/time/units.ts";
@@ -8,7 +9,7 @@ import { type NewSuppression, SUPPRESSION_REASONS } from "../../store/projects/s
 import type { NewContact } from "../projects/contacts.ts";
 import { fieldsOf as suppressionFields } from "../projects/suppressions.ts";
 import type { RawRow } from "./csv-rows.ts";
-import type { Field, Recognized } from "./forms.ts";
+import type { ColumnField, Field, Recognized } from "./forms.ts";
 
 /** Maximum number of characters of a note, and of a cell without an address that is shown with its fault. */
 const MAX_NOTE_CHARS = 1000;
@@ -61,7 +62,7 @@ export function rowValues(reading: ReadingRows, raw: RawRow): WaitingRow {
   }
 }
 
-type Cells = Partial<Record<Field, unknown>>;
+type Cells = Partial<Record<ColumnField, unknown>>;
 
 /** Returns the values by field. Empty cells are left out, so they change nothing. */
 function cellsOf({ form, gives, fieldsOf }: Recognized, { names, values }: RawRow): Cells {
@@ -94,7 +95,7 @@ function contactOf({ file, checkContact }: ReadingRows, cells: Cells): ContactVa
     email: textOf(cells.email).trim(),
     ...(firstName === undefined ? {} : { firstName }),
     ...(lastName === undefined ? {} : { lastName }),
-    ...objectsOf(cells),
+    ...objectsOf(file, cells),
     ...subscriptionOf(file, cells),
   } as NewContact;
   const refusal = checkContact(item);
@@ -110,18 +111,42 @@ function subscriptionOf({ form }: Recognized, cells: Cells): { subscribed?: bool
   return subscribed === true && form === "postrider" ? { subscribed } : {};
 }
 
+function finite(number: number): number | null {
+  return Number.isFinite(number) ? number : null;
+}
+
 function flagOf(field: Field, value: unknown): boolean | undefined {
   if (value === undefined || value === null || typeof value === "boolean") return value ?? undefined;
-  const text = textOf(value).trim().toLowerCase();
-  if (["true", "1", "yes"].includes(text)) return true;
-  if (["false", "0", "no"].includes(text)) return false;
-  throw invalid(field, 'must be "true" or "false".');
+  const flag = truthOf(textOf(value).trim());
+  if (flag === null) throw invalid(field, 'must be "true" or "false".');
+  return flag;
+}
+
+function truthOf(text: string): boolean | null {
+  if (/^(?:true|1|yes)$/i.test(text)) return true;
+  return /^(?:false|0|no)$/i.test(text) ? false : null;
 }
 
 /** Returns the fields that are objects, which a table has as JSON. */
-function objectsOf(cells: Cells): Partial<Record<Field, Record<string, unknown>>> {
+function objectsOf({ shapes }: Recognized, cells: Cells): Partial<Record<Field, Record<string, unknown>>> {
   const given = (["metadata", "properties", "topics"] as const).filter((field) => cells[field] !== undefined);
-  return Object.fromEntries(given.map((field) => [field, objectOf(field, cells[field])]));
+  const objects = Object.fromEntries(given.map((field) => [field, objectOf(field, cells[field])]));
+  const values = shapes.flatMap(({ name, type }) => {
+    const cell = cells[`properties.${name}`];
+    return cell === undefined ? [] : [[name, typedCell(type, cell)]];
+  });
+  if (values.length > 0) objects.properties = { ...objects.properties, ...Object.fromEntries(values) };
+  return objects;
+}
+
+/** Returns the cell of a property as a value of its type. One that is none stays as it is, and the row fails. */
+function typedCell(type: PropertyType, cell: unknown): unknown {
+  if (typeof cell !== "string") return type === "string" && typeof cell === "number" ? String(cell) : cell;
+  const text = cell.trim();
+  if (type === "number")
+    return /^[-+]?[\d.]+(?:e[-+]?\d+)?$/i.test(text) ? (finite(Number(text)) ?? cell) : cell;
+  if (type === "boolean") return truthOf(text) ?? cell;
+  return type === "date" ? text : cell;
 }
 
 function objectOf(field: Field, value: unknown): Record<string, unknown> {

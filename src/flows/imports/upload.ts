@@ -2,6 +2,7 @@ import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { AppError, type ErrorType } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { limitsOf } from "../../core/quotas.ts";
+import { propertyShapes } from "../../store/audience/properties.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import {
@@ -16,7 +17,7 @@ import { withinLimits } from "../../store/projects/holdings.ts";
 import type { Project } from "../../store/projects/projects.ts";
 import { csvRows, type RawRow, type RowReader, SLICE_OCTETS } from "./csv-rows.ts";
 import { checkUtf8, fileFault } from "./faults.ts";
-import { type Field, namesWithoutHeading, recognize, type Recognized } from "./forms.ts";
+import { type ColumnField, namesWithoutHeading, recognize, type Recognized } from "./forms.ts";
 import { ndjsonRows } from "./ndjson-rows.ts";
 import type { PartDeps } from "./part.ts";
 import { type ReadingRows, rowValues } from "./row-values.ts";
@@ -47,7 +48,7 @@ export interface Upload extends Pick<ReadingRows, "kind" | "reason" | "checkCont
 /** The form of a file, and the effects that its import would have. */
 export interface Preview extends ImportCounts {
   form: Recognized["form"];
-  columns: { name: string; field: Field | null }[];
+  columns: { name: string; field: ColumnField | null }[];
   rows: number;
   faults: DoneRow[];
 }
@@ -138,11 +139,12 @@ export async function previewUpload(deps: PartDeps, upload: Upload): Promise<Pre
 
 /** Reads a file to its end, and hands on its rows in parts. Throws 422 if it cannot be read. */
 async function readParts(
-  { clock }: PartDeps,
+  { db, clock }: PartDeps,
   { type, pieces, ...upload }: Upload,
   take: (part: readonly WaitingRow[]) => Promise<void>,
 ): Promise<{ file: Recognized; rows: number }> {
   const reader: RowReader = type === "text/csv" ? csvRows(namesWithoutHeading) : ndjsonRows();
+  const shapes = upload.kind === "contacts" ? await propertyShapes(db, upload.senderId) : [];
   let file: Recognized | null = null;
   let [part, octets, rows]: [WaitingRow[], number, number] = [[], 0, 0];
   const hand = async () => {
@@ -151,7 +153,7 @@ async function readParts(
   };
   const add = async (raws: readonly RawRow[]) => {
     for (const raw of raws) {
-      if (raw.error === undefined) file ??= recognize(upload.kind, raw.names);
+      if (raw.error === undefined) file ??= recognize(upload.kind, raw.names, shapes);
       const row = rowValues({ ...upload, file: file ?? NOTHING, now: clock.now() }, raw);
       part.push(row);
       rows += 1;
@@ -175,4 +177,4 @@ async function readParts(
 }
 
 /** For lines before the first that can be read. */
-const NOTHING: Recognized = { form: "other", names: [], gives: {}, fieldsOf: () => [] };
+const NOTHING: Recognized = { form: "other", names: [], gives: {}, shapes: [], fieldsOf: () => [] };

@@ -64,7 +64,12 @@ const PreviewView = Type.Object(
     columns: Type.Array(
       Type.Object({
         name: Type.String(),
-        field: Nullable(Type.String({ description: "What it is imported as. Null: it is left out." })),
+        field: Nullable(
+          Type.String({
+            description:
+              "What it is imported as, such as `email` or `properties.plan`. Null: it is left out.",
+          }),
+        ),
       }),
     ),
     rows: Type.Integer(),
@@ -90,7 +95,7 @@ const KINDS = {
   contacts: {
     operationId: "importContacts",
     summary: "Import contacts from a file",
-    description: `The columns are those of the list of contacts, of which only \`email\` is needed; files of Resend, SendGrid and Mailgun are recognized by their headings. Empty cells change nothing. Only \`subscribed\` = \`true\` in a file of ours subscribes an unsubscribed contact again. ${FILE}`,
+    description: `The columns are those of the list of contacts, of which only \`email\` is needed, and the names of properties; files of Resend, SendGrid and Mailgun are recognized by their headings. Empty cells change nothing. Only \`subscribed\` = \`true\` in a file of ours subscribes an unsubscribed contact again. ${FILE}`,
     query: Type.Object(PREVIEW),
   },
   suppressions: {

@@ -1,7 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { AppError, invalid } from "../../../core/errors.ts";
+import type { PropertyShape } from "../../../core/audience/properties.ts";
 import { isObject } from "../../../core/validation.ts";
 import type { CheckedRequest, Route } from "../../routing/route.ts";
+import { propertyShapes } from "../../../store/audience/properties.ts";
 import { listImports } from "../../../store/imports/imports.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import { OneOf, showTime } from "../../routing/schemas.ts";
@@ -36,7 +38,7 @@ const IN_STATUS = { queued: [], in_progress: ["running"], completed: ["done"], f
 /** Returns the routes of imports of contacts. */
 export function contactImportRoutes(operations: Operations, db: Db): Route[] {
   return [
-    createRoute(operations),
+    createRoute(operations, db),
     listRoute(operations, {
       path: "/contacts/imports",
       operation: "listContacts",
@@ -73,7 +75,7 @@ function showImport({ id, status, rows, created, updated, unchanged, failed, cre
   };
 }
 
-function createRoute(operations: Operations): Route {
+function createRoute(operations: Operations, db: Db): Route {
   const operation = "importContacts";
   return {
     ...rightsOf(operations, operation),
@@ -86,7 +88,7 @@ function createRoute(operations: Operations): Route {
     answers: { 200: Type.Any() },
     undocumented: true,
     async handle(context) {
-      const csv = await fileOf(context);
+      const csv = await fileOf(db, context);
       const upload = { type: "text/csv", pieces: once(csv) };
       const show = ({ id }: { id: string }) => ({ object: "contact_import", id });
       return answeredBy(operations, operation, { ...context, upload }, {}, show);
@@ -99,7 +101,7 @@ async function* once(text: string): AsyncGenerator<Uint8Array> {
 }
 
 /** Returns the table of a form, under the headings that its column map gives. */
-async function fileOf({ request, upload }: CheckedRequest): Promise<string> {
+async function fileOf(db: Db, { request, upload, senderId }: CheckedRequest): Promise<string> {
   const pieces: Uint8Array[] = [];
   for await (const piece of upload?.pieces ?? []) pieces.push(piece);
   const type = request.headers.get("content-type") ?? "";
@@ -115,17 +117,27 @@ async function fileOf({ request, upload }: CheckedRequest): Promise<string> {
     throw invalid("on_conflict", 'can only be "upsert". A cell that is empty changes nothing.');
   const file = form.get("file");
   if (file === null || typeof file === "string") throw invalid("file", "must be a CSV file.");
-  return renamedColumns(await file.text(), columnMap(form.get("column_map")));
+  const names = columnMap(form.get("column_map"), await propertyShapes(db, senderId ?? ""));
+  return renamedColumns(await file.text(), names);
 }
 
 /** Returns the heading that each column of a column map gets, by the heading that it has. */
-function columnMap(given: unknown): ReadonlyMap<string, string> {
+function columnMap(given: unknown, shapes: readonly PropertyShape[]): ReadonlyMap<string, string> {
   const map = typeof given === "string" ? parsed(given) : {};
   if (!isObject(map)) throw invalid("column_map", "must be an object as JSON.");
   const { properties, ...columns } = map;
-  if (properties != null)
-    throw invalid("column_map.properties", 'is not supported. Give the file a column "properties" of JSON.');
-  return new Map(Object.entries(columns).map(([name, column]) => [String(column), name]));
+  const mapped = Object.entries(isObject(properties) ? properties : {}).map(([name, mapping]) => {
+    if (!shapes.some((shape) => shape.name === name))
+      throw invalid(
+        `column_map.properties.${name}`,
+        "names no property. Make it with POST /contact-properties.",
+      );
+    return [String(isObject(mapping) ? mapping.column : mapping), name] as const;
+  });
+  return new Map([
+    ...Object.entries(columns).map(([name, column]) => [String(column), name] as const),
+    ...mapped,
+  ]);
 }
 
 function parsed(text: string): unknown {

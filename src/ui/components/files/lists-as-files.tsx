@@ -103,7 +103,7 @@ function Choose({ list, onBegun, onClose }: ChooseProps) {
         )}
       </Field>
       {task.busy.value ? <p role="status">Reading the file…</p> : null}
-      {found.value === null ? null : <Preview found={found.value} />}
+      {found.value === null ? null : <Preview list={list} found={found.value} />}
     </FormDialog>
   );
 }
@@ -114,7 +114,7 @@ function withType(file: File): Blob {
   return file.slice(0, file.size, isLines ? "application/x-ndjson" : "text/csv");
 }
 
-function Preview({ found }: { found: ImportPreview }) {
+function Preview({ list, found }: { list: ListName; found: ImportPreview }) {
   const { form, columns, rows, faults } = found;
   const left = columns.filter(({ field }) => field === null).map(({ name }) => name);
   return (
@@ -123,7 +123,17 @@ function Preview({ found }: { found: ImportPreview }) {
         {form === "other" ? "" : `A file of ${NAMES[form]}. `}
         {counted(rows, "row")}: {countsText(found)}.
       </p>
-      {left.length === 0 ? null : <p class="quiet">Left out: {left.join(", ")}.</p>}
+      {left.length === 0 ? null : (
+        <p class="quiet">
+          Left out: {left.join(", ")}.
+          {list === "contacts" ? (
+            <>
+              {" "}
+              A column goes into the <a href="/properties">property</a> of its name, once there is one.
+            </>
+          ) : null}
+        </p>
+      )}
       {faults.length === 0 ? null : <Faults rows={faults} />}
     </section>
   );
