@@ -475,4 +475,6 @@ test("the end of an erasure is a notice that ends as it begins, without the addr
   const [notice] = await notices("erasure_done");
   expect(notice).toMatchObject({ subject: body.id, endedAt: expect.any(String) });
   expect(JSON.stringify(notice)).not.toContain("gone@one.test");
+  // A member with the address stays.
+  expect(notice?.message).toEndWith("no message and no contact with that address is left.");
 });

@@ -163,7 +163,8 @@ export const NOTICE_TYPES: Readonly<Record<NoticeKind, NoticeType>> = {
     level: "info",
     from: "write",
     ends: "at once",
-    says: ({ subject }) => `The erasure ${subject} is done: nothing of that address is left.`,
+    says: ({ subject }) =>
+      `The erasure ${subject} is done: no message and no contact with that address is left.`,
     fix: () => HEALTH,
   },
 };

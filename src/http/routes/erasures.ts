@@ -64,7 +64,7 @@ function createRoute({ db, boxKey }: Parts): Route {
     scope: "data:delete",
     summary: "Erase an address",
     description:
-      "Removes in steps every message that is from or to the address or names it in its header, with events, IP addresses, user agents and webhook log, and its contact, from the project, or from all projects of an account-wide key that names none. A suppression stays as a keyed hash. Mail of others that only mentions the address in its text stays.",
+      "Removes in steps every message that is from or to the address or names it in its header, with events, IP addresses, user agents and webhook log, and its contact, from the project, or from all projects of an account-wide key that names none. A suppression stays as a keyed hash. Mail of others that only mentions the address in its text stays, and so does a member with the address.",
     examples: { body: { email: "ana@example.com" } },
     body: Type.Object({ email: Type.String(EMAIL) }),
     answers: { 202: ErasureView },
