@@ -1519,6 +1519,7 @@ export interface components {
              */
             updatedAt: string;
             to: string[];
+            /** @description Of a reply without one: that of its thread. */
             subject: string;
             /** @description First characters of the text. */
             preview: string;
@@ -5470,7 +5471,7 @@ export interface operations {
                 folder?: "inbox" | "spam" | "trash" | "snoozed";
                 /** @description Only threads with this label, spelled exactly so. */
                 label?: string;
-                /** @description Only threads of this member. */
+                /** @description Only threads of this member; `none`: those that nobody has. */
                 assignee?: string;
             };
             header?: never;
@@ -5524,7 +5525,7 @@ export interface operations {
                 folder?: "inbox" | "spam" | "trash" | "snoozed";
                 /** @description Only threads with this label, spelled exactly so. */
                 label?: string;
-                /** @description Only threads of this member. */
+                /** @description Only threads of this member; `none`: those that nobody has. */
                 assignee?: string;
                 /** @description Only threads of this inbox. */
                 inboxId?: string;
@@ -5718,6 +5719,12 @@ export interface operations {
                 cursor?: string;
                 /** @description Only drafts of this thread. */
                 threadId?: string;
+                /** @description Only replies from this inbox. */
+                inboxId?: string;
+                /** @description Only drafts of this member or key. */
+                authorId?: string;
+                /** @description `key`: only what programs propose. `member`: only what people write. */
+                authorType?: "member" | "key";
             };
             header?: never;
             path?: never;

@@ -87,6 +87,7 @@ export class ArgumentError extends Error {}
 const SOURCES = {
   msg: "send_email, search_emails and get_thread return it",
   thr: "list_threads and get_email return it",
+  drf: "list_drafts and create_draft return it",
   dom: "the dashboard and GET /v1/domains show it",
 } as const;
 

@@ -212,6 +212,7 @@ describe("erasing an address", () => {
       "contact",
       "suppression",
       "listed_sender",
+      "forward_address",
       "import",
       "message",
       "note",

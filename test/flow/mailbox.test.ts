@@ -93,9 +93,11 @@ describe("the member a thread is assigned to", () => {
     const id = await member();
     expect((await change(threadId, { assigneeId: id })).body.assigneeId).toBe(id);
     expect(await listed(`assignee=${id}`)).toEqual([threadId]);
+    expect(await listed("assignee=none")).not.toContain(threadId);
     expect((await wide("DELETE", `/v1/members/${id}`)).status).toBe(204);
     expect((await thread(threadId)).assigneeId).toBeNull();
     expect(await listed(`assignee=${id}`)).toEqual([]);
+    expect(await listed("assignee=none")).toContain(threadId);
   });
 
   test("null takes the member off the thread", async () => {

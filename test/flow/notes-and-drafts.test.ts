@@ -213,6 +213,20 @@ describe("a draft", () => {
     expect(shown.preview).toHaveLength(200);
   });
 
+  test("is listed by the inbox of its thread and by who wrote it, with the thread's subject", async () => {
+    const { threadId } = await arrived();
+    const { inboxId, subject } = (await call("GET", `/v1/threads/${threadId}`)).body;
+    const { id, author } = await saved({ threadId, text: "x" });
+    const { id: other } = await saved(LETTER);
+    const listed = async (query: string) =>
+      (await call("GET", `/v1/drafts?limit=2&${query}`)).body.data.map((draft: { id: string }) => draft.id);
+    expect(await listed(`authorId=${author.id}`)).toEqual([other, id]);
+    expect(await listed("authorType=key")).toEqual([other, id]);
+    expect([await listed("authorType=member"), await listed("authorId=mem_1")]).toEqual([[], []]);
+    expect((await listed(`inboxId=${inboxId}`))[0]).toBe(id);
+    expect((await call("GET", `/v1/drafts?threadId=${threadId}`)).body.data[0].subject).toBe(subject);
+  });
+
   test("goes with its thread, and is not there for another project", async () => {
     const { threadId, messageId } = await arrived();
     const { id } = await saved({ threadId, text: "x" });

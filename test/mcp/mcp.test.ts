@@ -187,6 +187,7 @@ describe("words of strangers", () => {
       texts.map(({ name }: { name: string }) => ({ name, type: "TXT", value: `v=spf1 ${WORD}` })),
     );
     await service.call("POST", "/v1/suppressions", { email: stranger });
+    const { body: draft } = await service.call("POST", "/v1/drafts", { threadId, text: WORD });
     await service.app.db.write([noticeOf(WORD)]);
     args = {
       send_email: { from: "agent@in.test", to: [TO], subject: "Hi", text: "Hi" },
@@ -197,12 +198,14 @@ describe("words of strangers", () => {
       list_rules: {},
       try_rules: { emailId: messageId },
       list_threads: {},
+      get_mailbox: {},
       get_thread: { id: threadId },
       reply: { threadId, text: "Hi" },
       update_thread: { threadId, labels: ["billing"] },
       add_note: { threadId, text: "Hi" },
       create_draft: { threadId, text: "Hi" },
       list_drafts: {},
+      get_draft: { id: draft.id },
       wait_for_email: { to: "agent@in.test" },
       search_emails: {},
       verify_domain: { id: domain.id },

@@ -99,6 +99,19 @@ browserTest("a reply whose files are too large for a draft leaves no draft behin
   expect(await drafts()).toEqual([]);
 });
 
+browserTest("a reply by a key that saves no drafts is not called too large", async () => {
+  const threadId = await arrivedThread();
+  const { body } = await ui.service.call("GET", "/v1/me");
+  const scopes = ["inboxes:read", "threads:read", "threads:reply", "emails:read"];
+  const wanted = { name: "replies", senderId: body.project.id, scopes };
+  const made = await ui.service.call("POST", "/v1/api-keys", wanted, { key: ui.service.accountKey });
+  const key = made.body.secret;
+  const { page, context } = await ui.browser.visit(ui.service.url, `/threads/${threadId}`, { key });
+  await page.getByPlaceholder("Write a reply").fill("Short");
+  await page.getByText("Your key saves no drafts, so it stays in this tab").waitFor();
+  await context.close();
+});
+
 browserTest(
   "a template's changes that were not saved are there when its editor is opened again",
   async () => {

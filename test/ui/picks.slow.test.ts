@@ -264,21 +264,29 @@ browserTest(
       { name: "bot", scopes: ["drafts:write"], senderId },
       { key: ui.service.accountKey },
     );
-    await ui.service.call("POST", "/v1/drafts", { threadId, text: "I can help" }, { key: bot.body.secret });
+    const propose = (draft: object) => ui.service.call("POST", "/v1/drafts", draft, { key: bot.body.secret });
+    const letter = { from: "help@inbox.mail.test", to: "ben@one.test", subject: "News", text: "We moved" };
+    await propose(letter);
     await ui.service.call("POST", "/v1/templates", {
       name: "Late",
       slug: "late",
       subject: "s",
       text: "Order {{ order }} is late.",
     });
-    await ui.go(`/threads/${threadId}`);
+    await ui.go("/inboxes?view=drafts");
+    await ui.page.getByRole("link", { name: /News/ }).click();
+    await see("proposes this message");
+    await press("Send draft");
+    await see("Leaves in 10 seconds");
+    await see("Replies that are not sent yet appear here");
+    await propose({ threadId, text: "I can help" });
+    await ui.page.getByRole("link", { name: /bot.*Proposed/ }).click();
     await see("proposes this reply");
     const keys = async (...names: string[]) => {
       for (const name of names) await ui.page.keyboard.press(name);
     };
     const shown = async () => (await ui.service.call("GET", `/v1/threads/${threadId}`)).body;
     await keys("d", "Enter");
-    await see("Leaves in 10 seconds");
     await ui.page.getByText("proposes this reply").waitFor({ state: "detached" });
     expect((await shown()).messages.at(-1).text).toBe("I can help");
     await keys("n");

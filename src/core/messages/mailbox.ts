@@ -5,6 +5,8 @@ import { DAY_MS } from "../time/units.ts";
 export const FOLDERS = ["inbox", "spam", "trash", "snoozed"] as const;
 export type Folder = (typeof FOLDERS)[number];
 
+/** The assignee by which a list of threads asks for those that nobody has. */
+export const UNASSIGNED = "none";
 /** Maximum number of labels of a thread. */
 export const MAX_LABELS = 20;
 export const MAX_LABEL_CHARS = 50;

@@ -15,6 +15,7 @@ import { auditEntries } from "../../store/installation/audit-log.ts";
 import { findContacts } from "../../store/projects/contacts.ts";
 import { findSuppressions } from "../../store/projects/suppressions.ts";
 import { namedProject, projectOf } from "../access/project.ts";
+import { rowOfAddress } from "../../store/rules/forward-addresses.ts";
 import { getDraft } from "../../store/drafts/drafts.ts";
 import { findListed } from "../../store/threads/listed-senders.ts";
 import { getNote } from "../../store/threads/notes.ts";
@@ -30,6 +31,7 @@ import { showAuditEntry } from "./projects/audit-log.ts";
 import { showDraft } from "../views/draft.ts";
 import { showListed } from "./emails/listed-senders.ts";
 import { showNote } from "./threads/notes.ts";
+import { showForwardAddress } from "./forward-addresses.ts";
 import { showSuppression } from "./suppressions.ts";
 
 /** Memory that an export holds while it is sent, bytes: one message with its text. */
@@ -50,7 +52,7 @@ export function exportRoutes(deps: Parts): Route[] {
       costly: "content",
       summary: "Export what is stored about an address",
       description:
-        "One JSON object per line: `{kind, senderId, data}`. Kinds: `message` (as GET /v1/emails/{id} shows it, for every message that is from or to the address or names it in its header), `contact`, `suppression`, `import` (a row of an imported file), `listed_sender` (an entry of an allow or block list), `note` and `draft` (which name it, or are in a thread with it) and `audit`. From the project, or from all projects of an account-wide key that names none. Files and raw messages are at the paths of each message. The webhook log is left out, because it repeats events.",
+        "One JSON object per line: `{kind, senderId, data}`. Kinds: `message` (as GET /v1/emails/{id} shows it, for every message that is from or to the address or names it in its header), `contact`, `suppression`, `import` (a row of an imported file), `listed_sender` (an entry of an allow or block list), `forward_address`, `note` and `draft` (which name it, or are in a thread with it) and `audit`. From the project, or from all projects of an account-wide key that names none. Files and raw messages are at the paths of each message. The webhook log is left out, because it repeats events.",
       query: Type.Object({ email: Type.String({ maxLength: 320, ...EMAIL }) }),
       answers: { 200: NDJSON },
       errors: ["not_found", "service_unavailable"],
@@ -87,7 +89,16 @@ async function* linesOf(
 }
 
 interface Item {
-  kind: "message" | "contact" | "suppression" | "listed_sender" | "import" | "note" | "draft" | "audit";
+  kind:
+    | "message"
+    | "contact"
+    | "suppression"
+    | "listed_sender"
+    | "forward_address"
+    | "import"
+    | "note"
+    | "draft"
+    | "audit";
   data: object;
 }
 
@@ -99,6 +110,8 @@ async function* itemsOf(deps: Parts, senderId: string, key: string, now: number)
     yield { kind: "suppression", data: showSuppression(suppression) };
   for (const listed of await findListed(db, senderId, key))
     yield { kind: "listed_sender", data: showListed(listed) };
+  const forward = await rowOfAddress(db, senderId, key);
+  if (forward !== null) yield { kind: "forward_address", data: showForwardAddress(forward) };
   yield* importedRows(db, senderId, key);
   let after: string | undefined = "";
   while (after !== undefined) {

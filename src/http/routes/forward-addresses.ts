@@ -43,7 +43,14 @@ const AddressView = Type.Object(
   { title: "ForwardAddress" },
 );
 
-function show({ id, email, confirmedAt, askedAt, createdAt }: ForwardAddress): Static<typeof AddressView> {
+/** Returns a forward address as the API shows it. */
+export function showForwardAddress({
+  id,
+  email,
+  confirmedAt,
+  askedAt,
+  createdAt,
+}: ForwardAddress): Static<typeof AddressView> {
   return {
     id,
     email,
@@ -72,7 +79,7 @@ function askRoute(deps: AskDeps): Route {
     answers: { 201: AddressView },
     errors: ["rate_limited"],
     async handle({ project, body, record }) {
-      const answer = (address: ForwardAddress) => created(show(address));
+      const answer = (address: ForwardAddress) => created(showForwardAddress(address));
       return answer(await addForwardAddress(deps, project, body.email, (address) => record(answer(address))));
     },
   });
@@ -91,7 +98,9 @@ function itemRoutes({ db }: { db: Db }): Route[] {
       answers: { 200: PageOf(AddressView) },
       async handle({ senderId, page }) {
         const { after, take, answer } = page();
-        return ok(answer(await listForwardAddresses(db, senderId, after, take), show, ({ id }) => id));
+        return ok(
+          answer(await listForwardAddresses(db, senderId, after, take), showForwardAddress, ({ id }) => id),
+        );
       },
     }),
     projectRoute({
@@ -103,7 +112,9 @@ function itemRoutes({ db }: { db: Db }): Route[] {
       scope: "inboxes:read",
       answers: { 200: AddressView },
       async handle({ senderId, params }) {
-        return ok(show(existing("forward address", await getForwardAddress(db, senderId, params.id))));
+        return ok(
+          showForwardAddress(existing("forward address", await getForwardAddress(db, senderId, params.id))),
+        );
       },
     }),
     projectRoute({

@@ -42,7 +42,7 @@ export const DraftSummaryView = Type.Object(
   {
     ...COMMON,
     to: Type.Array(Type.String()),
-    subject: Type.String(),
+    subject: Type.String({ description: "Of a reply without one: that of its thread." }),
     preview: Type.String({ description: "First characters of the text." }),
   },
   { title: "DraftSummary" },

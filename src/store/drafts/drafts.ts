@@ -54,9 +54,14 @@ export function getDraft(db: Db, senderId: string, id: string): Promise<Draft | 
   return DRAFTS.first(db, "WHERE sender_id = ? AND id = ?", [senderId, id]);
 }
 
-/** The drafts that a page of a list has. */
+/** The drafts that a page of a list has. Null in a filter means all. */
 export interface DraftPage {
   threadId: string | null;
+  /** The inbox of the thread that they answer. */
+  inboxId: string | null;
+  /** Id of the member or key that wrote them. */
+  authorId: string | null;
+  authorType: Author["type"] | null;
   /** The last id of the page before; null: begin with the newest. */
   after: string | null;
   take: number;
@@ -66,12 +71,18 @@ export interface DraftPage {
 export function listDrafts(
   db: Db,
   senderId: string,
-  { threadId, after, take }: DraftPage,
+  { threadId, inboxId, authorId, authorType, after, take }: DraftPage,
 ): Promise<DraftSummary[]> {
-  const ofThread = threadId === null ? "" : "AND thread_id = ?";
-  return summaries(db, `sender_id = ? ${ofThread} AND id < ? ORDER BY id DESC LIMIT ?`, [
+  const wanted = [
+    ["thread_id = ?", threadId],
+    ["(SELECT inbox_id FROM threads WHERE threads.id = thread_id) = ?", inboxId],
+    ["author ->> '$.id' = ?", authorId],
+    ["author ->> '$.type' = ?", authorType],
+  ].flatMap(([sql, value]) => (value === null || value === undefined ? [] : [{ sql: `AND ${sql}`, value }]));
+  const filter = wanted.map(({ sql }) => sql).join(" ");
+  return summaries(db, `sender_id = ? ${filter} AND id < ? ORDER BY id DESC LIMIT ?`, [
     senderId,
-    ...(threadId === null ? [] : [threadId]),
+    ...wanted.map(({ value }) => value),
     after ?? idCeiling("drf"),
     take,
   ]);
@@ -80,7 +91,7 @@ export function listDrafts(
 async function summaries(db: Db, where: string, args: (string | number)[]): Promise<DraftSummary[]> {
   const rows = await db.all<{ draft: string }>(
     `SELECT json_object(${DRAFTS.jsonPairs("drafts", ["id", "threadId", "author", "version", "createdAt", "updatedAt"])},
-      'to', json(COALESCE(item -> '$.to', '[]')), 'subject', COALESCE(item ->> '$.subject', ''),
+      'to', json(COALESCE(item -> '$.to', '[]')), 'subject', COALESCE(NULLIF(item ->> '$.subject', ''), (SELECT subject FROM threads WHERE threads.id = thread_id), ''),
       'preview', substr(COALESCE(item ->> '$.text', ''), 1, ${PREVIEW_CHARS})) AS draft FROM drafts WHERE ${where}`,
     args,
   );

@@ -1,4 +1,4 @@
-import type { Folder } from "../../core/messages/mailbox.ts";
+import { type Folder, UNASSIGNED } from "../../core/messages/mailbox.ts";
 import type { Db, Value } from "../engine/client.ts";
 import { INBOX_EXISTS } from "./inboxes.ts";
 import { scanInSteps } from "../matching/steps.ts";
@@ -19,7 +19,7 @@ export interface ThreadFilter {
   unread: boolean | null;
   folder: Folder;
   label: string | null;
-  /** Id of a member. */
+  /** Id of a member, or `UNASSIGNED`. */
   assigneeId: string | null;
   /** A part of the subject, of a participant's address or of the preview, in any case. */
   q: string | null;
@@ -78,7 +78,7 @@ function listOf({ senderId, filter: { inboxId, folder, assigneeId } }: ThreadPag
       { sql: `folder = '${folder}' AND folder <> 'inbox'`, args: [] },
       ...ofInbox,
     ]);
-  if (assigneeId !== null)
+  if (assigneeId !== null && assigneeId !== UNASSIGNED)
     return inProject("threads_by_assignee", senderId, [isAssignedTo(assigneeId), ...ofInbox]);
   if (inboxId !== null) return { index: "threads_by_activity", owner: allOf(ofInbox), senderId };
   return inProject("threads_by_project", senderId, []);
@@ -118,6 +118,8 @@ export function inListedThread({ filter }: Pick<ThreadPage, "filter">): Conditio
 
 /** A member who was removed has no threads, although they are taken off in steps. */
 function isAssignedTo(memberId: string): Condition {
+  if (memberId === UNASSIGNED)
+    return { sql: "NOT EXISTS (SELECT 1 FROM members WHERE id = assignee_id)", args: [] };
   return { sql: "assignee_id = (SELECT id FROM members WHERE id = ?)", args: [memberId] };
 }
 

@@ -1,4 +1,5 @@
-import { get, post, put } from "../api/client.ts";
+import { signal } from "@preact/signals";
+import { get, post, put, remove } from "../api/client.ts";
 import type { DraftRecord, Mailbox } from "../api/types.ts";
 import { mailboxText } from "../words/addresses.ts";
 import { parseData } from "../words/sample-data.ts";
@@ -65,11 +66,20 @@ export function textOf(html: string): string {
   return new DOMParser().parseFromString(html, "text/html").body.textContent.trim();
 }
 
+/** Counts the drafts that this tab has saved or sent, after which lists of drafts read again. */
+export const draftChanges = signal(0);
+
+async function counted<Answer>(change: Promise<Answer>): Promise<Answer> {
+  const answer = await change;
+  draftChanges.value++;
+  return answer;
+}
+
 /** A draft of the service at one of its versions. */
 export type Saved = Pick<DraftRecord, "id" | "version">;
 
 /** Returns the path of a draft in the API. */
-export function draftPath(id: string): string {
+function draftPath(id: string): string {
   return `/v1/drafts/${encodeURIComponent(id)}`;
 }
 
@@ -85,12 +95,19 @@ export function storeDraft(
   body: object,
   keepalive = false,
 ): Promise<DraftRecord> {
-  return saved === null
-    ? post("/v1/drafts", { threadId, ...body }, { keepalive })
-    : put(draftPath(saved.id), { ...body, version: saved.version }, { keepalive });
+  return counted(
+    saved === null
+      ? post("/v1/drafts", { threadId, ...body }, { keepalive })
+      : put(draftPath(saved.id), { ...body, version: saved.version }, { keepalive }),
+  );
+}
+
+/** Deletes a draft. */
+export function discardDraft(id: string): Promise<unknown> {
+  return counted(remove(draftPath(id)));
 }
 
 /** Sends a draft, which ends it. Returns the id of the message. A repeated call has no further effect. */
 export function sendDraft({ id, version }: Saved): Promise<{ id: string }> {
-  return post(`${draftPath(id)}/send`, { version }, { idempotencyKey: `ui-${id}-${version}` });
+  return counted(post(`${draftPath(id)}/send`, { version }, { idempotencyKey: `ui-${id}-${version}` }));
 }

@@ -1,12 +1,12 @@
 import { type Signal, signal } from "@preact/signals";
-import { post, remove } from "../api/client.ts";
+import { post } from "../api/client.ts";
 import { type ApiError, asApiError } from "../api/error.ts";
 import type { DraftRecord } from "../api/types.ts";
 import { after } from "../browser/clock.ts";
 import { openReplies } from "./draft.ts";
 import {
   bodyOf,
-  draftPath,
+  discardDraft,
   isEmpty,
   type ReplyFields,
   type Saved,
@@ -53,6 +53,11 @@ export interface ReplyDraft {
   send(changes: Partial<ReplyFields>): Promise<{ id: string }>;
 }
 
+/** Returns whether the reader's key saves what they write, and sends it from there. */
+export function keepsDrafts(): boolean {
+  return can("drafts:write") && can("emails:send");
+}
+
 /** Returns the reply to a thread that is open in this tab, or begins one. */
 export function replyDraft(threadId: string, first: ReplyFields): ReplyDraft {
   const open = openReplies as Map<string, ReplyDraft>;
@@ -76,8 +81,7 @@ function createReplyDraft(threadId: string, first: ReplyFields): ReplyDraft {
   let running: Promise<void> | null = null;
 
   const isKept = () =>
-    can("drafts:write") &&
-    can("emails:send") &&
+    keepsDrafts() &&
     fields.peek().files.reduce((sum, { content }) => sum + content.length, 0) <= MAX_DRAFT_FILE_CHARS;
   const store = async (body: object, keepalive: boolean) => {
     const revision = changes;
@@ -129,7 +133,7 @@ function createReplyDraft(threadId: string, first: ReplyFields): ReplyDraft {
     const sent = await post<{ id: string }>(path, request);
     const known = saved.peek();
     // The message is sent, so a draft that stays is no failure of that.
-    if (known !== null) await remove(draftPath(known.id)).catch(() => {});
+    if (known !== null) await discardDraft(known.id).catch(() => {});
     return sent;
   };
   const stuck = () => state.peek() === "changed" || state.peek() === "gone";
@@ -160,7 +164,7 @@ function createReplyDraft(threadId: string, first: ReplyFields): ReplyDraft {
     discard: async () => {
       const known = saved.peek();
       reset(first, null);
-      if (known !== null) await remove(draftPath(known.id));
+      if (known !== null) await discardDraft(known.id);
     },
     send: async (more) => {
       const request = { ...bodyOf({ ...fields.peek(), ...more }), undoSeconds: UNDO_SECONDS };

@@ -19,7 +19,7 @@ import { exampleId } from "../../openapi/examples.ts";
 import { created, noContent, ok } from "../../routing/answer.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
-import { PAGE_QUERY, PageOf } from "../../routing/schemas.ts";
+import { OneOf, PAGE_QUERY, PageOf } from "../../routing/schemas.ts";
 import { DraftSummaryView, DraftView, showDraft, showDraftSummary } from "../../views/draft.ts";
 import type { SendReply } from "./replies.ts";
 import { sendDraftRoute } from "./send-draft.ts";
@@ -133,11 +133,22 @@ function listRoute({ db }: { db: Db }): Route {
       threadId: Type.Optional(
         Type.String({ description: "Only drafts of this thread.", examples: ["thr_01hzy8"] }),
       ),
+      inboxId: Type.Optional(
+        Type.String({ description: "Only replies from this inbox.", examples: ["inb_01hzy8"] }),
+      ),
+      authorId: Type.Optional(
+        Type.String({ description: "Only drafts of this member or key.", examples: ["key_01hzy8"] }),
+      ),
+      authorType: Type.Optional(
+        OneOf(["member", "key"], "`key`: only what programs propose. `member`: only what people write."),
+      ),
     }),
     answers: { 200: PageOf(DraftSummaryView) },
     async handle({ senderId, query, page }) {
       const { after, take, answer } = page();
-      const drafts = await listDrafts(db, senderId, { threadId: query.threadId ?? null, after, take });
+      const { threadId = null, inboxId = null, authorId = null, authorType = null } = query;
+      const filter = { threadId, inboxId, authorId, authorType };
+      const drafts = await listDrafts(db, senderId, { ...filter, after, take });
       return ok(answer(drafts, showDraftSummary, ({ id }) => id));
     },
   });

@@ -1,7 +1,7 @@
 import { withinInboxes } from "../../../core/key-bounds.ts";
 import { invalid } from "../../../core/errors.ts";
 import { type Static, Type } from "@sinclair/typebox";
-import { FOLDERS, MAX_LABEL_CHARS } from "../../../core/messages/mailbox.ts";
+import { FOLDERS, MAX_LABEL_CHARS, UNASSIGNED } from "../../../core/messages/mailbox.ts";
 import { notFound } from "../../../core/errors.ts";
 import {
   findThreads,
@@ -59,7 +59,7 @@ const InboxThreadsQuery = Type.Object({
       minLength: 1,
       maxLength: MAX_ID_CHARS,
       ...ONE_LINE,
-      description: "Only threads of this member.",
+      description: `Only threads of this member; \`${UNASSIGNED}\`: those that nobody has.`,
       examples: ["mem_01hzy8"],
     }),
   ),

@@ -20,6 +20,7 @@ import { readChanges } from "../../state/unread.ts";
 import { curlText } from "../../words/code.ts";
 import { threadBulk } from "./bulk.tsx";
 import { Conversation, readThread } from "./conversation.tsx";
+import { ChosenDraft, Drafts } from "./drafts.tsx";
 import { InboxMenu } from "./inbox-menu.tsx";
 import { NewInbox } from "./new-inbox.tsx";
 import { useMailbox } from "./mailbox.ts";
@@ -37,6 +38,7 @@ const VIEWS = [
   { id: "snoozed", name: "Snoozed" },
   { id: "spam", name: "Spam" },
   { id: "trash", name: "Trash" },
+  { id: "drafts", name: "Drafts" },
 ] as const;
 
 /** Views that are folders of the API. */
@@ -95,7 +97,7 @@ export function InboxesPage({ params }: PageProps) {
         <div class="filters">
           <InboxChoice inboxes={list ?? []} inboxId={inboxId} />
           <ul class="views" aria-label="Threads">
-            {VIEWS.map(({ id, name }) => (
+            {VIEWS.filter(({ id }) => id !== "drafts" || can("drafts:write")).map(({ id, name }) => (
               <li key={id}>
                 <a
                   href={changedUrl(listPath, search, { view: id === "open" ? null : id, inbox: null })}
@@ -114,38 +116,46 @@ export function InboxesPage({ params }: PageProps) {
       }
     >
       <Problem error={inboxes.error.value} onRetry={inboxes.reload} />
-      <div class={selected === null ? "split" : "split open"}>
-        <List
-          label="Threads"
-          pages={pages}
-          columns="columns-threads"
-          heads={["", "With", "Subject", "", "", "Age"]}
-          selected={selected}
-          keyOf={({ id }) => id}
-          hrefOf={({ id }) =>
-            changedUrl(`/threads/${id}`, search, {
-              inbox: inboxId,
-              simulate: null,
-              create: null,
-              senders: null,
-            })
-          }
-          cells={(thread) => <Cells thread={thread} mailbox={mailbox} />}
-          bulk={threadBulk(view, mailbox)}
-          pinned={
-            selected === null ? null : (
-              <Pinned
-                key={selected}
-                name={`thread ${selected}`}
-                load={() => readThread(selected)}
-                cells={(thread) => <Cells thread={thread} mailbox={mailbox} />}
-              />
-            )
-          }
-          empty={<NoThreads inboxes={list} isFiltered={isFiltered(view)} />}
-        />
+      <div class={selected === null && !query.value.has("draft") ? "split" : "split open"}>
+        {view === "drafts" ? (
+          <Drafts inboxId={inboxId} selected={selected} />
+        ) : (
+          <List
+            label="Threads"
+            pages={pages}
+            columns="columns-threads"
+            heads={["", "With", "Subject", "", "", "Age"]}
+            selected={selected}
+            keyOf={({ id }) => id}
+            hrefOf={({ id }) =>
+              changedUrl(`/threads/${id}`, search, {
+                inbox: inboxId,
+                simulate: null,
+                create: null,
+                senders: null,
+              })
+            }
+            cells={(thread) => <Cells thread={thread} mailbox={mailbox} />}
+            bulk={threadBulk(view, mailbox)}
+            pinned={
+              selected === null ? null : (
+                <Pinned
+                  key={selected}
+                  name={`thread ${selected}`}
+                  load={() => readThread(selected)}
+                  cells={(thread) => <Cells thread={thread} mailbox={mailbox} />}
+                />
+              )
+            }
+            empty={<NoThreads inboxes={list} isFiltered={isFiltered(view)} />}
+          />
+        )}
         {selected === null ? (
-          <p class="split-hint quiet">Choose a thread to read and answer it.</p>
+          view === "drafts" ? (
+            <ChosenDraft />
+          ) : (
+            <p class="split-hint quiet">Choose a thread to read and answer it.</p>
+          )
         ) : (
           <Conversation
             key={selected}

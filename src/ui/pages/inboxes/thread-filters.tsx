@@ -10,17 +10,18 @@ interface FiltersProps {
   listPath: string;
 }
 
-/** Shows only threads with a label, or those of a member. Nothing if there are neither. */
+/** Shows only threads with a label, or those of a member or of nobody. Nothing if there are neither. */
 export function ThreadFilters({ mailbox, listPath }: FiltersProps) {
   const labels = mailbox?.labels.map(({ label }) => ({ value: label, text: label })) ?? [];
   const members = membersOf(mailbox).map(({ id, email }) => ({
     value: id,
     text: id === me.value?.key.id ? "Assigned to me" : email,
   }));
+  const assignees = members.length === 0 ? [] : [...members, { value: "none", text: "Nobody" }];
   return (
     <>
       <Filter name="label" label="Label" all="Any label" options={labels} listPath={listPath} />
-      <Filter name="assignee" label="Assignee" all="Anyone" options={members} listPath={listPath} />
+      <Filter name="assignee" label="Assignee" all="Anyone" options={assignees} listPath={listPath} />
     </>
   );
 }

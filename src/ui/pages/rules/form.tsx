@@ -1,11 +1,13 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { patch, post } from "../../api/client.ts";
-import type { Rule } from "../../api/types.ts";
+import { get, patch, post } from "../../api/client.ts";
+import { useResource } from "../../api/resource.ts";
+import type { ForwardAddress, Page, Rule } from "../../api/types.ts";
 import { CheckBox, fieldValue, SelectField, TextArea, TextField } from "../../controls/form.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import { TemplateChoice } from "../messages/template.tsx";
 import { useNamed } from "./data.ts";
 import { bodyOf, draftOf, type RuleDraft } from "./draft.ts";
+import { ForwardAddresses } from "./forward.tsx";
 
 interface RuleFormProps {
   /** The rule to change; null makes another one. */
@@ -22,6 +24,13 @@ interface FieldsProps {
 export function RuleForm({ rule, onClose, onSaved }: RuleFormProps) {
   const draft = useSignal(draftOf(rule));
   const { inboxes } = useNamed();
+  const adds = useSignal(false);
+  const addresses = useResource("forward addresses", () =>
+    get<Page<ForwardAddress>>("/v1/forward-addresses", { limit: 100 }),
+  );
+  const confirmed = (addresses.value.value?.data ?? []).flatMap(({ status, email }) =>
+    status === "confirmed" ? [email] : [],
+  );
   const save = async () => {
     const body = bodyOf(draft.value);
     if (rule === null) await post<Rule>("/v1/rules", body);
@@ -29,34 +38,45 @@ export function RuleForm({ rule, onClose, onSaved }: RuleFormProps) {
     onSaved();
   };
   return (
-    <FormDialog
-      title={rule === null ? "Create a rule" : `Edit ${rule.name}`}
-      verb={rule === null ? "Create rule" : "Save rule"}
-      size="wide"
-      onSubmit={save}
-      onClose={onClose}
-    >
-      <div class="field-pair">
-        <TextField
-          label="Name"
-          name="name"
-          value={partOf(draft, "name")}
-          autoFocus
-          placeholder="Newsletters"
+    <>
+      <FormDialog
+        title={rule === null ? "Create a rule" : `Edit ${rule.name}`}
+        verb={rule === null ? "Create rule" : "Save rule"}
+        size="wide"
+        onSubmit={save}
+        onClose={onClose}
+      >
+        <div class="field-pair">
+          <TextField
+            label="Name"
+            name="name"
+            value={partOf(draft, "name")}
+            autoFocus
+            placeholder="Newsletters"
+          />
+          <SelectField
+            label="Mail to"
+            name="inboxId"
+            value={partOf(draft, "inboxId")}
+            options={[
+              { value: "", text: "All inboxes" },
+              ...inboxes.map(({ id, address }) => ({ value: id, text: address })),
+            ]}
+          />
+        </div>
+        <Conditions draft={draft} />
+        <Effects draft={draft} confirmed={confirmed} onAdd={() => (adds.value = true)} />
+      </FormDialog>
+      {/* Next to the form, because a form must not hold another one. */}
+      {adds.value ? (
+        <ForwardAddresses
+          onClose={() => {
+            adds.value = false;
+            addresses.reload();
+          }}
         />
-        <SelectField
-          label="Mail to"
-          name="inboxId"
-          value={partOf(draft, "inboxId")}
-          options={[
-            { value: "", text: "All inboxes" },
-            ...inboxes.map(({ id, address }) => ({ value: id, text: address })),
-          ]}
-        />
-      </div>
-      <Conditions draft={draft} />
-      <Effects draft={draft} />
-    </FormDialog>
+      ) : null}
+    </>
   );
 }
 
@@ -140,7 +160,7 @@ function Conditions({ draft }: FieldsProps) {
   );
 }
 
-function Effects({ draft }: FieldsProps) {
+function Effects({ draft, confirmed, onAdd }: ForwardProps) {
   const { members } = useNamed();
   const { assigneeId } = draft.value;
   const known = members.map(({ id, email }) => ({ value: id, text: email }));
@@ -186,13 +206,7 @@ function Effects({ draft }: FieldsProps) {
         label="Answer with the template"
         name="then.replyTemplateId"
       />
-      <TextField
-        label="Forward to"
-        name="then.forwardTo"
-        value={partOf(draft, "forwardTo")}
-        placeholder="ana@example.com"
-        hint="Its owner must have confirmed the address."
-      />
+      <ForwardChoice draft={draft} confirmed={confirmed} onAdd={onAdd} />
       <SelectField
         label="In the end"
         name="then.stop"
@@ -214,6 +228,38 @@ function Effects({ draft }: FieldsProps) {
         />
       ) : null}
     </fieldset>
+  );
+}
+
+interface ForwardProps extends FieldsProps {
+  /** The addresses that rules may forward to. */
+  confirmed: readonly string[];
+  onAdd: () => void;
+}
+
+/** Chooses one of the confirmed addresses. */
+function ForwardChoice({ draft, confirmed, onAdd }: ForwardProps) {
+  const { forwardTo } = draft.value;
+  const isKnown = forwardTo === "" || confirmed.includes(forwardTo);
+  return (
+    <>
+      <SelectField
+        label="Forward to"
+        name="then.forwardTo"
+        value={partOf(draft, "forwardTo")}
+        options={[
+          { value: "", text: "Nobody" },
+          ...confirmed.map((email) => ({ value: email, text: email })),
+          ...(isKnown ? [] : [{ value: forwardTo, text: `${forwardTo} (not confirmed)` }]),
+        ]}
+        hint="An address whose owner has agreed. A new one gets a link by mail, and is here once that is used."
+      />
+      <p class="part-actions">
+        <button type="button" class="button small" onClick={onAdd}>
+          Add an address
+        </button>
+      </p>
+    </>
   );
 }
 

@@ -1,7 +1,7 @@
 import { Problem } from "../../../controls/problem.tsx";
 import { useTask } from "../../../controls/task.ts";
 import { fieldsOf, readDraft } from "../../../state/draft-record.ts";
-import type { ReplyDraft } from "../../../state/reply-draft.ts";
+import { keepsDrafts, type ReplyDraft } from "../../../state/reply-draft.ts";
 
 const WORDS: Readonly<Partial<Record<ReplyDraft["state"]["value"], string>>> = {
   unsaved: "Not saved yet",
@@ -10,6 +10,8 @@ const WORDS: Readonly<Partial<Record<ReplyDraft["state"]["value"], string>>> = {
   failed: "The draft could not be saved",
   local: "Too large to be saved as a draft, so it stays in this tab",
 };
+
+const KEPT_HERE = "Your key saves no drafts, so it stays in this tab";
 
 /** Says whether what is written is saved, and asks what to do if another window has changed it. */
 export function DraftStatus({ draft }: { draft: ReplyDraft }) {
@@ -42,7 +44,7 @@ export function DraftStatus({ draft }: { draft: ReplyDraft }) {
           </p>
         </>
       ) : (
-        <span class="quiet">{WORDS[state]}</span>
+        <span class="quiet">{state === "local" && !keepsDrafts() ? KEPT_HERE : WORDS[state]}</span>
       )}
       {state === "saved" || state === "failed" || isClash ? (
         <button type="button" class="button bare small" onClick={() => void task.run(draft.discard)}>

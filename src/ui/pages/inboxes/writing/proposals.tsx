@@ -1,5 +1,7 @@
 import { useSignal } from "@preact/signals";
-import { remove } from "../../../api/client.ts";
+import { useEffect } from "preact/hooks";
+import { every } from "../../../browser/clock.ts";
+import { isSeen, useReloadAfter } from "../../../api/live.ts";
 import { useResource } from "../../../api/resource.ts";
 import type { DraftRecord } from "../../../api/types.ts";
 import { RelativeTime } from "../../../components/time.tsx";
@@ -8,7 +10,8 @@ import { Problem } from "../../../controls/problem.tsx";
 import { useTask } from "../../../controls/task.ts";
 import {
   addressText,
-  draftPath,
+  draftChanges,
+  discardDraft,
   readDraft,
   sendDraft,
   storeDraft,
@@ -20,13 +23,23 @@ import { offerUndoOfSend } from "./sending.ts";
 
 interface ProposalProps {
   id: string;
-  onEdit: (record: DraftRecord) => void;
+  /** Left out: it begins a conversation, and can only be sent as it is. */
+  onEdit?: (record: DraftRecord) => void;
   /** Called when it was sent or discarded. */
   onDone: () => void;
 }
 
 /** Fields that the service adds to what is written. */
 const GIVEN = ["id", "threadId", "author", "version", "createdAt", "updatedAt"];
+
+/** Time between two looks for drafts, which no event of the stream tells, ms. */
+const LOOK_MS = 5_000;
+
+/** Reads drafts again every few seconds while the tab is seen. A program may save one at any time. */
+export function useDraftLook(reload: () => void): void {
+  useReloadAfter(draftChanges, reload);
+  useEffect(() => every(LOOK_MS, () => isSeen() && reload()), [reload]);
+}
 
 /** A reply that a program or a colleague proposes. A person sends, edits or discards it. */
 export function Proposal({ id, onEdit, onDone }: ProposalProps) {
@@ -48,7 +61,7 @@ export function Proposal({ id, onEdit, onDone }: ProposalProps) {
       onDone();
     });
   const discard = async () => {
-    await remove(draftPath(id));
+    await discardDraft(id);
     onDone();
   };
   return (
@@ -56,7 +69,9 @@ export function Proposal({ id, onEdit, onDone }: ProposalProps) {
       <p class="proposal-head">
         <span class="tag">Draft</span>
         <strong class="cut">{author.id === me.value?.key.id ? "You" : (author.name ?? author.type)}</strong>
-        {author.type === "key" ? <span class="quiet">proposes this reply</span> : null}
+        {author.type === "key" ? (
+          <span class="quiet">proposes this {threadId === null ? "message" : "reply"}</span>
+        ) : null}
         <span class="grow" />
         <RelativeTime at={updatedAt} />
       </p>
@@ -89,9 +104,11 @@ export function Proposal({ id, onEdit, onDone }: ProposalProps) {
             Send draft
           </button>
         ) : null}
-        <button type="button" class="button small" onClick={() => onEdit(found)}>
-          Edit
-        </button>
+        {onEdit === undefined ? null : (
+          <button type="button" class="button small" onClick={() => onEdit(found)}>
+            Edit
+          </button>
+        )}
         <button type="button" class="button small" onClick={() => (asks.value = true)}>
           Discard
         </button>
