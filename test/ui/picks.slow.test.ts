@@ -280,6 +280,7 @@ browserTest(
     await see("Leaves in 10 seconds");
     await see("Replies that are not sent yet appear here");
     await propose({ threadId, text: "I can help" });
+    await arrive("Later");
     await ui.page.getByRole("link", { name: /bot.*Proposed/ }).click();
     await see("proposes this reply");
     const keys = async (...names: string[]) => {
@@ -309,19 +310,28 @@ browserTest(
   },
 );
 
-browserTest("a conversation breaks no rule of accessibility on a phone in the dark", async () => {
-  const threadId = await arrivedThread("On a phone");
-  await ui.service.call("PATCH", `/v1/threads/${threadId}`, { labels: ["small"] });
-  const looks = { viewport: { width: 390, height: 844 }, colorScheme: "dark" as const };
-  const visit = await ui.browser.visit(ui.service.url, `/threads/${threadId}`, {
-    key: ui.service.projectKey,
-    ...looks,
-  });
-  await visit.page.getByPlaceholder("Write a reply").waitFor();
-  expect(await brokenRules(visit.page)).toEqual([]);
-  await visit.page.getByRole("button", { name: "Snooze" }).click();
-  await visit.page.getByRole("option", { name: "Tomorrow" }).waitFor();
-  expect(await brokenRules(visit.page)).toEqual([]);
-  expect([visit.faults, ui.visit.faults]).toEqual([NO_FAULTS, NO_FAULTS]);
-  await visit.context.close();
-});
+browserTest(
+  "a conversation and the views break no rule of accessibility on a phone in the dark",
+  async () => {
+    const threadId = await arrivedThread("On a phone");
+    await ui.service.call("PATCH", `/v1/threads/${threadId}`, { labels: ["small"] });
+    const looks = { viewport: { width: 390, height: 844 }, colorScheme: "dark" as const };
+    const visit = await ui.browser.visit(ui.service.url, `/threads/${threadId}`, {
+      key: ui.service.projectKey,
+      ...looks,
+    });
+    await visit.page.getByPlaceholder("Write a reply").waitFor();
+    expect(await brokenRules(visit.page)).toEqual([]);
+    await visit.page.getByRole("button", { name: "Snooze" }).click();
+    await visit.page.getByRole("option", { name: "Tomorrow" }).waitFor();
+    expect(await brokenRules(visit.page)).toEqual([]);
+    await visit.page.goto(`${ui.service.url}/inboxes?view=drafts`);
+    // The last of the views, which are wider than a phone.
+    const { x = 0, width = 0 } = (await visit.page.getByRole("link", { name: "Drafts" }).boundingBox()) ?? {};
+    expect(x).toBeGreaterThan(0);
+    expect(Math.floor(x + width)).toBeLessThanOrEqual(looks.viewport.width);
+    expect(await brokenRules(visit.page)).toEqual([]);
+    expect([visit.faults, ui.visit.faults]).toEqual([NO_FAULTS, NO_FAULTS]);
+    await visit.context.close();
+  },
+);

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { get } from "../../api/client.ts";
 import { useLiveReload, useReloadAfter } from "../../api/live.ts";
 import { usePages } from "../../api/pages.ts";
@@ -74,6 +75,11 @@ export function InboxesPage({ params }: PageProps) {
   const listPath = inboxId === null ? "/inboxes" : `/inboxes/${inboxId}`;
   const close = () => navigate(changedUrl(listPath, place.value.search, { inbox: null }));
   useKey("Escape", () => selected !== null && close());
+  const views = useRef<HTMLUListElement>(null);
+  // On a phone they are wider than the window.
+  useLayoutEffect(() => {
+    views.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [view]);
   const search = place.value.search;
   const showCreated = (inbox: Inbox) => {
     inboxes.set({ data: [...(list ?? []), inbox] });
@@ -96,7 +102,7 @@ export function InboxesPage({ params }: PageProps) {
       bar={
         <div class="filters">
           <InboxChoice inboxes={list ?? []} inboxId={inboxId} />
-          <ul class="views" aria-label="Threads">
+          <ul class="views" aria-label="Threads" ref={views}>
             {VIEWS.filter(({ id }) => id !== "drafts" || can("drafts:write")).map(({ id, name }) => (
               <li key={id}>
                 <a
@@ -108,7 +114,7 @@ export function InboxesPage({ params }: PageProps) {
               </li>
             ))}
           </ul>
-          <ThreadFilters mailbox={mailbox} listPath={listPath} />
+          {view === "drafts" ? null : <ThreadFilters mailbox={mailbox} listPath={listPath} />}
           {list === null || (inboxId !== null && chosen === undefined) ? null : (
             <InboxMenu key={chosen?.id} inbox={chosen ?? null} onChanged={inboxes.reload} />
           )}
