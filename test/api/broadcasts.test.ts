@@ -801,6 +801,7 @@ describe("a test of two subjects", () => {
       /^A was opened by 0.0 % ± .* B by 100.0 % ± .* beyond the margin/,
     );
     expect((await results(id)).abTest).toMatchObject({ b: { recipients: b.length } });
+    await api.db.write([{ sql: "DELETE FROM messages WHERE template_id = ?", args: [id] }]);
     await call("DELETE", `/v1/broadcasts/${id}`);
     expect(await api.db.all("SELECT 1 FROM broadcast_variant_figures WHERE broadcast_id = ?", [id])).toEqual(
       [],
@@ -996,6 +997,19 @@ describe("pausing and canceling", () => {
     expect(await due(message?.id ?? "")).toBeNull();
     await step(id, "resume");
     expect(await due(message?.id ?? "")).toMatchObject({ refusal: null });
+  });
+
+  test("a scheduled broadcast that a restore has paused waits for its time again once it is resumed", async () => {
+    await contacts(["a@example.com"]);
+    const id = await letter({ scheduledAt: new Date(api.clock.now() + HOUR_MS).toISOString() });
+    await step(id, "send");
+    await api.db.write([{ sql: "UPDATE broadcasts SET status = 'paused' WHERE id = ?", args: [id] }]);
+    expect(await step(id, "resume")).toMatchObject({ status: "scheduled", problem: null });
+    await turn();
+    expect(await emailsOf(id)).toEqual([]);
+    api.clock.advance(HOUR_MS);
+    await turn();
+    expect(await emailsOf(id)).toEqual(["a@example.com"]);
   });
 
   test("a canceled broadcast makes no more messages, and refuses those that wait", async () => {

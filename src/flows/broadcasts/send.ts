@@ -111,9 +111,15 @@ export async function stepBroadcast(
   return stepped;
 }
 
-/** Another key may resume it after the first was revoked, and then answers for the messages that follow. */
-function resumed({ startedAt }: Broadcast, { by, now }: Acting): Partial<Broadcast> {
-  return { nextAt: now, startedAt: startedAt ?? now, keyId: by.keyId, problem: null };
+/**
+ * Returns the changes of a broadcast that is resumed. Another key may do it after the first was revoked, and then answers for the
+ * messages that follow. A restore pauses broadcasts before their time, which then wait for it again.
+ */
+function resumed({ startedAt, scheduledAt }: Broadcast, { by, now }: Acting): Partial<Broadcast> {
+  const answering = { keyId: by.keyId, problem: null };
+  return startedAt === null && scheduledAt !== null && scheduledAt > now
+    ? { ...answering, status: "scheduled", nextAt: scheduledAt }
+    : { ...answering, startedAt: startedAt ?? now, nextAt: now };
 }
 
 async function stepOnce(

@@ -252,7 +252,7 @@ const STEPS = {
   resume: {
     summary: "Resume a paused broadcast",
     description:
-      "It continues where it was paused. The key of this request answers for its messages from then on, so it needs `emails:send`.",
+      "It continues where it was paused, or waits for its time again. The key of this request answers for its messages from then on, so it needs `emails:send`.",
   },
   cancel: {
     summary: "Cancel a broadcast",
