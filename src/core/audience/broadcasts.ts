@@ -36,16 +36,16 @@ export interface UsedFields {
 
 /** Returns the fields of a contact that are among the variables of a content, which are full paths. */
 export function usedFields(variables: readonly string[]): UsedFields {
-  const whole = variables.includes(CONTACT);
   const isUsed = (path: string) =>
-    whole || variables.some((variable) => variable === path || variable.startsWith(`${path}.`));
+    variables.some((variable) => variable === path || variable.startsWith(`${path}.`));
   const properties = variables.flatMap(
     (variable) => /^contact\.properties\.([A-Za-z0-9_]+)/.exec(variable)?.[1] ?? [],
   );
+  // The contact or its properties as a whole, or a field whose name is only known when it is rendered.
   const isDynamic = variables.some((variable) => /^contact(?:\.properties)?(?:\[|$)/.test(variable));
   return {
     fields: FIELDS.filter((field) => isDynamic || isUsed(`${CONTACT}.${field}`)),
-    properties: isDynamic || variables.includes(`${CONTACT}.properties`) ? null : properties,
+    properties: isDynamic ? null : properties,
   };
 }
 
