@@ -90,12 +90,13 @@ export function askForwardAddress(
       sql: `${mailed("email_key")} AND ${mailed("sender_id")}`,
       args: [emailKey, dayStart, MAX_LINKS_TO_ADDRESS, senderId, dayStart, MAX_LINKS_OF_PROJECT],
     }),
-    // A removed row makes room for the new one.
-    ...(before === null || !isNew
-      ? []
-      : [{ sql: "DELETE FROM forward_addresses WHERE id = ?", args: [before.id] }]),
     ...(isNew
       ? [
+          // A removed row makes room for the new one.
+          {
+            sql: "DELETE FROM forward_addresses WHERE sender_id = ? AND email_key = ?",
+            args: [senderId, emailKey],
+          },
           requireRoom("forward_addresses WHERE sender_id = ?", senderId, MAX_FORWARD_ADDRESSES),
           ADDRESSES.insert(address),
         ]
