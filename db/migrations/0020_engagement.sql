@@ -33,7 +33,7 @@ CREATE TABLE audience_values (
   PRIMARY KEY (column_id, no)
 ) STRICT, WITHOUT ROWID;
 
--- The columns of the fields, of properties and of topics. No contact has a value of one that was not made first.
+-- The columns of the fields, of properties and of topics. Each exists before any contact has a value in it.
 CREATE TRIGGER audience_sender_insert AFTER INSERT ON senders
 BEGIN
   INSERT INTO audience_columns (sender_id, name) VALUES (NEW.id, 'email'), (NEW.id, 'subscribed'), (NEW.id, 'createdAt'),

@@ -21,8 +21,8 @@ export function firstChars(text: string, most: number): string {
 const BACKSLASHES_OR_HALF = /\\(?:\\|ud[89a-f][0-9a-f]{2})/g;
 
 /**
- * Returns a value as JSON with every half of a surrogate pair in its strings and keys replaced. SQLite would make invalid UTF-8 of
- * a half when it reads the string out of the JSON, and libSQL ends the whole process if a row has such text.
+ * Returns a value as JSON with every half of a surrogate pair in its strings and keys replaced. libSQL ends the whole process if a
+ * row has invalid UTF-8, and SQLite makes that of a half when it reads the string out of the JSON.
  */
 export function wellFormedJson(value: unknown): string {
   const json = JSON.stringify(value);

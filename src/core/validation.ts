@@ -135,8 +135,8 @@ export function withoutFaults(value: object, issues: readonly Issue[]): Record<s
 }
 
 /**
- * Returns the fields of a checked object that its schema names. Handlers copy bodies into rows, where another field could be a column
- * that says whose the row is.
+ * Returns the fields of a checked object that its schema names. Handlers copy bodies into rows, and another field could set the
+ * column of the row's project.
  */
 export function namedFields({ properties }: TSchema, value: unknown): unknown {
   if (properties === undefined || !isObject(value)) return value;

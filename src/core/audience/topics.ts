@@ -5,7 +5,7 @@ export const MAX_TOPICS = 50;
 
 /** The choice of a contact about a topic, as it is stored. */
 export type Choice = 0 | 1 | 2;
-/** The choice of a person who was asked, and has not used the mailed link. It gets no mail. */
+/** The choice of a person who has not used the mailed link yet, and gets no mail of the topic. */
 export const PENDING = 2;
 /** Choices by the id of their topic. */
 export type Choices = Readonly<Record<string, Choice>>;

@@ -5,7 +5,7 @@ import { seal, unsealOrNull } from "./secretbox.ts";
 const MAX_TOKEN_CHARS = 1000;
 
 /**
- * Returns the token of a link that lets whoever has it do one thing until a time. The token has its content, so no table does.
+ * Returns the token of a link that lets its holder do one thing until a time. The content is in the token, and in no table.
  * @param kind the thing, so that no link does another
  * @param until milliseconds
  */

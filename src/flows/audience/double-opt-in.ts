@@ -36,7 +36,7 @@ export interface JoinDeps extends Mailing {
   linkKey: Key;
 }
 
-/** What a link names. */
+/** The content of a link. */
 export interface JoinLink {
   senderId: string;
   email: string;
@@ -53,7 +53,7 @@ export function joinUrl(
 }
 
 /**
- * Returns what mails a contact of the project a link by which the person joins topics.
+ * Returns the function that mails a contact of the project a link to join topics.
  * @throws AppError 422 for an address that gets no mail; 429 if too many links were mailed within a day
  */
 export function asksToJoin(deps: JoinDeps, project: Project): AskToJoin {

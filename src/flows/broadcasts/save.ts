@@ -174,7 +174,7 @@ export async function deleteBroadcast(db: Db, senderId: string, id: string): Pro
   await db.write(removeBroadcast(broadcast)).catch(changedMeanwhile);
 }
 
-/** Returns the 409 for a broadcast whose status does not allow what is asked. */
+/** Returns the 409 for a request that the status of a broadcast does not allow. */
 export function invalidState(message: string): AppError {
   return new AppError("conflict", message, { code: "invalid_state" });
 }

@@ -6,7 +6,7 @@ const ENGAGED = {
   clicked: "UPDATE contacts SET last_clicked_at = ? WHERE sender_id = ? AND email_key = ?",
 } as const;
 
-/** Returns the statement that keeps when a message was sent to a contact, or a person opened it or clicked. Others cost a look-up. */
+/** Returns the statement that stores when a contact was sent a message, or opened one or clicked. For other addresses it is a look-up. */
 export function noteEngagement(
   what: keyof typeof ENGAGED,
   senderId: string,

@@ -21,7 +21,7 @@ export function matching(table: TermTable): string {
   return `${table} MATCH ? AND ${table}.rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)`;
 }
 
-/** Returns the first of the lists of terms that few messages have all terms of; null if there is none. */
+/** Returns the first list whose terms only few messages have together; null if there is none. */
 export async function rareAmong(
   db: Db,
   table: TermTable,

@@ -57,7 +57,7 @@ export function deleteListed(db: Db, senderId: string, inboxId: string | null, i
   return changesRow(db, sql, [senderId, inboxId, id]);
 }
 
-/** Returns which of the patterns are on lists of an inbox or its project. Most projects list nobody, and cost no query. */
+/** Returns which of the patterns are on lists of an inbox or its project. A project without lists, as nearly all are, costs no query. */
 export async function listedAmong(
   db: Db,
   { id: inboxId, senderId }: { id: string; senderId: string },
