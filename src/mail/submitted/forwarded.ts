@@ -1,7 +1,6 @@
 import { isAscii } from "node:buffer";
 import type { ForwardedCopy } from "../../core/messages/forwarded.ts";
 import { FORWARD_FIELD, forwarderName, forwardersIn, MAX_FORWARD_HOPS } from "../../core/rules/forwarding.ts";
-import { arcSeal } from "../auth/arc-seal.ts";
 import type { DkimSigner } from "../auth/dkim.ts";
 import type { ComposedMail } from "../composing/compose.ts";
 import { headerField } from "../composing/header-fields.ts";
@@ -33,6 +32,8 @@ export async function forwardedMail(
   const results = own.find(({ name }) => name === "authentication-results");
   const fields = headerField(FORWARD_FIELD, by.slice(0, MAX_FORWARD_HOPS).join(", ")) + received.join("");
   const raw = Buffer.concat([Buffer.from(fields, "latin1"), whole]);
+  // Loaded when it is needed: the library of ARC takes half of the start of the threads that make mail.
+  const { arcSeal } = await import("../auth/arc-seal.ts");
   const key = sealingKey(sealing);
   const seal =
     sealing === null || key === undefined || results === undefined
