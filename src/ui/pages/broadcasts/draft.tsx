@@ -126,9 +126,9 @@ export function DraftPage({ broadcast, onChanged }: DraftProps) {
 
 /** The letter as a reader sees it, and what may keep it from its readers. */
 function Side({ values }: { values: Values }) {
-  const { templateId, subject, html, text } = values;
+  const { templateId, subject, otherSubject, html, text } = values;
   const readers = { topicId: values.topicId, segmentId: values.segmentId === "" ? null : values.segmentId };
-  const shown = { ...readers, subject, html, text };
+  const shown = { ...readers, subject, otherSubject, html, text };
   return templateId === "" ? (
     <LetterPreview {...shown} />
   ) : (

@@ -5,6 +5,7 @@ import { type FieldValue, fieldValue, SelectField, TextArea, TextField } from ".
 import { useAudience, useSegments } from "../../state/audience.ts";
 import { localField } from "../../words/time.ts";
 import { TemplateChoice } from "../messages/template.tsx";
+import { AbFields } from "./ab-fields.tsx";
 import type { Values } from "./values.ts";
 
 interface FieldsProps {
@@ -46,6 +47,7 @@ export function Fields({ values, set }: FieldsProps) {
         placeholder="Hello {{ contact.firstName }}"
         hint={isOwn ? undefined : "Empty: the template's."}
       />
+      <AbFields values={values} fieldOf={(name) => field(name).value} />
       {isOwn ? <Bodies field={field} /> : null}
       <div class="field-pair">
         <TextField

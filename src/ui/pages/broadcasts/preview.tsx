@@ -23,6 +23,8 @@ export interface Letter {
   /** Null: all contacts. */
   segmentId: string | null;
   subject: string;
+  /** Empty: no other subject is tested. */
+  otherSubject: string;
   html: string;
   text: string;
 }
@@ -59,10 +61,12 @@ export function LetterPreview(letter: Letter) {
   const readers = useReaders(letter);
   const audience = useAudience().value.value;
   const chosen = useSignal("");
+  const variant = useSignal("a");
   const contacts = readers.value.value ?? [];
   const contact = contacts.find(({ id }) => id === chosen.value) ?? contacts[0];
   if (readers.value.value === null && readers.error.value === null) return null;
-  const { subject, html, text } = letter;
+  const { subject, otherSubject, html, text } = letter;
+  const shown = variant.value === "b" && otherSubject !== "" ? otherSubject : subject;
   return (
     <div class="form">
       <Problem error={readers.error.value} onRetry={readers.reload} />
@@ -81,7 +85,18 @@ export function LetterPreview(letter: Letter) {
           options={contacts.map(({ id, email }) => ({ value: id, text: email }))}
         />
       )}
-      <Rendering {...{ subject, html, text }} data={dataFor(contact, audience)} />
+      {otherSubject === "" ? null : (
+        <SelectField
+          label="With the subject"
+          name="variant"
+          value={variant}
+          options={[
+            { value: "a", text: `A: ${subject}` },
+            { value: "b", text: `B: ${otherSubject}` },
+          ]}
+        />
+      )}
+      <Rendering {...{ subject: shown, html, text }} data={dataFor(contact, audience)} />
     </div>
   );
 }

@@ -1,16 +1,20 @@
 import { useSignal } from "@preact/signals";
-import type { Broadcast } from "../../api/types.ts";
+import { get } from "../../api/client.ts";
+import { useReloadAfter, useResource } from "../../api/resource.ts";
+import type { Broadcast, BroadcastResults } from "../../api/types.ts";
 import { Fact } from "../../components/fact.tsx";
 import type { RecordProps } from "../../components/records/page.tsx";
 import { Dot } from "../../components/status.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { Advice } from "../../controls/advice.tsx";
+import { Problem } from "../../controls/problem.tsx";
 import { useAudience, useSegments } from "../../state/audience.ts";
 import { can } from "../../state/session.ts";
 import { mailboxText } from "../../words/addresses.ts";
 import { countText } from "../../words/amounts.ts";
-import { OverTime } from "./over-time.tsx";
+import { AbResults } from "./ab-results.tsx";
+import { intervalOf, OverTime } from "./over-time.tsx";
 import { LetterPreview } from "./preview.tsx";
 import { Recipients } from "./recipients.tsx";
 import { BROADCAST_STATUS, resultsOf, stateText } from "./words.ts";
@@ -51,10 +55,7 @@ export function Results({ record }: RecordProps<Broadcast>) {
         onSelect={(id) => (tab.value = id)}
       >
         {tab.value === "results" ? (
-          <>
-            <Counters record={record} />
-            <OverTime record={record} />
-          </>
+          <ResultsTab record={record} />
         ) : tab.value === "recipients" ? (
           <Recipients record={record} />
         ) : (
@@ -62,11 +63,31 @@ export function Results({ record }: RecordProps<Broadcast>) {
             topicId={record.topicId}
             segmentId={record.segmentId}
             subject={record.subject ?? ""}
+            otherSubject={record.abTest?.subject ?? ""}
             html={record.html ?? ""}
             text={record.text ?? ""}
           />
         )}
       </Tabs>
+    </>
+  );
+}
+
+/** The figures of its messages: in all, by subject and over time. */
+function ResultsTab({ record }: { record: Broadcast }) {
+  const { id, counts, abTest } = record;
+  const interval = intervalOf(record);
+  const results = useResource(`results ${id} ${interval}`, () =>
+    get<BroadcastResults>(`/v1/broadcasts/${encodeURIComponent(id)}/results`, { interval }),
+  );
+  useReloadAfter(JSON.stringify([counts, abTest]), results.reload);
+  const found = results.value.value;
+  return (
+    <>
+      <Counters record={record} />
+      <Problem error={results.error.value} onRetry={results.reload} />
+      {found?.abTest == null ? null : <AbResults record={record} results={found.abTest} />}
+      <OverTime data={found?.data ?? []} interval={interval} />
     </>
   );
 }

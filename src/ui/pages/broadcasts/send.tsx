@@ -12,6 +12,7 @@ import { mailboxText } from "../../words/addresses.ts";
 import { counted, countText } from "../../words/amounts.ts";
 import { lackText } from "../messages/check.tsx";
 import { useCount } from "../segments/count.tsx";
+import { planText } from "./ab-words.ts";
 import { readersFilter } from "./words.ts";
 
 interface SendProps {
@@ -23,7 +24,7 @@ interface SendProps {
 
 /** Says what will happen, and sends the broadcast. */
 export function SendDialog({ broadcast, path, onSent, onClose }: SendProps) {
-  const { name, from, topicId, segmentId, ratePerHour, scheduledAt } = broadcast;
+  const { name, from, topicId, segmentId, ratePerHour, scheduledAt, abTest } = broadcast;
   const segments = useSegments().value.value;
   const segment = segments?.find(({ id }) => id === segmentId);
   const topic = useAudience().value.value?.topics.find(({ id }) => id === topicId);
@@ -69,6 +70,7 @@ export function SendDialog({ broadcast, path, onSent, onClose }: SendProps) {
         {ratePerHour === null ? "" : `, with at most ${countText(ratePerHour)} messages an hour`}. You can
         pause or cancel it until the last message has left.
       </p>
+      {abTest === null ? null : <p>{planText(abTest)}</p>}
       {missing.length === 0 ? null : (
         <>
           <p class="field-error">{missing.map(lackText).join(" ")}</p>

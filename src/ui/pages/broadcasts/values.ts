@@ -11,6 +11,10 @@ export const FIELDS = [
   "replyTo",
   "templateId",
   "subject",
+  "otherSubject",
+  "share",
+  "waitMinutes",
+  "by",
   "html",
   "text",
   "scheduledAt",
@@ -21,7 +25,7 @@ export type Values = Record<(typeof FIELDS)[number], string>;
 
 /** Returns the fields of a broadcast as the form has them. */
 export function valuesOf(broadcast: Broadcast): Values {
-  const { from, replyTo, scheduledAt, ratePerHour, ...rest } = broadcast;
+  const { from, replyTo, scheduledAt, ratePerHour, abTest, ...rest } = broadcast;
   return {
     name: rest.name,
     topicId: rest.topicId,
@@ -30,6 +34,10 @@ export function valuesOf(broadcast: Broadcast): Values {
     replyTo: replyTo.map(mailboxText).join(", "),
     templateId: rest.templateId ?? "",
     subject: rest.subject ?? "",
+    otherSubject: abTest?.subject ?? "",
+    share: (abTest?.share ?? 0.2).toString(),
+    waitMinutes: (abTest?.waitMinutes ?? 240).toString(),
+    by: abTest?.by ?? "opens",
     html: rest.html ?? "",
     text: rest.text ?? "",
     scheduledAt: scheduledAt === null ? "" : localField(Date.parse(scheduledAt)),
@@ -40,7 +48,7 @@ export function valuesOf(broadcast: Broadcast): Values {
 /** Returns the changes as the API takes them. */
 export function bodyOf(values: Values): object {
   const orNull = (text: string) => (text === "" ? null : text);
-  const { replyTo, scheduledAt, ratePerHour } = values;
+  const { replyTo, scheduledAt, ratePerHour, otherSubject, share, waitMinutes, by } = values;
   return {
     name: values.name.trim(),
     topicId: values.topicId,
@@ -49,6 +57,10 @@ export function bodyOf(values: Values): object {
     replyTo: replyTo.trim() === "" ? null : parseMailboxes(replyTo),
     templateId: orNull(values.templateId),
     subject: orNull(values.subject),
+    abTest:
+      otherSubject === ""
+        ? null
+        : { subject: otherSubject, share: Number(share), waitMinutes: Number(waitMinutes), by },
     html: orNull(values.html),
     text: orNull(values.text),
     scheduledAt: scheduledAt === "" ? null : new Date(scheduledAt).toISOString(),

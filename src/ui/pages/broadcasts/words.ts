@@ -42,14 +42,16 @@ export function progressText({ counts: { audience, recipients, skipped } }: Broa
 
 /** Returns a sentence about what a broadcast does or did. */
 export function stateText(broadcast: BroadcastSummary): string {
-  const { status, counts, startedAt, endedAt } = broadcast;
+  const { status, counts, startedAt, endedAt, abTest } = broadcast;
   switch (status) {
     case "draft":
       return "It was not sent yet.";
     case "scheduled":
       return "It begins at its time.";
     case "sending":
-      return `${progressText(broadcast)} so far.`;
+      return abTest !== null && abTest.decideAt !== null && abTest.decision === null
+        ? `${progressText(broadcast)} got the test. The others wait for its result.`
+        : `${progressText(broadcast)} so far.`;
     case "paused":
       return `It waits after ${progressText(broadcast)}.`;
     case "canceled":

@@ -61,6 +61,20 @@ describe("the state of a broadcast in a sentence", () => {
     test(status, () => expect(stateText(broadcast(status))).toBe(text));
 });
 
+test("a broadcast that waits for the result of a test says so", () => {
+  const test = {
+    subject: "B",
+    share: 0.2,
+    waitMinutes: 60,
+    by: "opens",
+    decideAt: at,
+    decision: null,
+  } as const;
+  expect(stateText({ ...broadcast("sending"), abTest: test })).toBe(
+    "1,200 of 4,000 contacts got the test. The others wait for its result.",
+  );
+});
+
 test("what readers did is a share of the delivered messages, and what failed one of all", () => {
   const shares = Object.fromEntries(resultsOf(broadcast("sent")).map(({ name, share }) => [name, share]));
   expect(shares).toEqual({

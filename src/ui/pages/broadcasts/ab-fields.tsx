@@ -1,0 +1,67 @@
+import { type FieldValue, SelectField, TextField } from "../../controls/form.tsx";
+import { percentText } from "../../words/amounts.ts";
+import { duration } from "../../words/time.ts";
+import { planText } from "./ab-words.ts";
+import type { Values } from "./values.ts";
+
+const SHARES = ["0.1", "0.2", "0.3", "0.5", "1"];
+const WAITS = ["60", "120", "240", "480", "1440", "2880"];
+const MEASURES = [
+  { value: "opens", text: "More opens" },
+  { value: "clicks", text: "More clicks" },
+];
+
+interface AbFieldsProps {
+  values: Values;
+  /** Returns the value of a field of the draft. */
+  fieldOf: (name: keyof Values) => FieldValue;
+}
+
+/** The other subject, and how both are tested once there is one. */
+export function AbFields({ values, fieldOf }: AbFieldsProps) {
+  const { otherSubject, share, waitMinutes, by } = values;
+  const plan = {
+    share: Number(share),
+    waitMinutes: Number(waitMinutes),
+    by: by === "clicks" ? ("clicks" as const) : ("opens" as const),
+  };
+  return (
+    <>
+      <TextField
+        label="Second subject"
+        name="abTest.subject"
+        value={fieldOf("otherSubject")}
+        hint={otherSubject === "" ? "Tests which one works better. Empty: all get the same." : planText(plan)}
+      />
+      {otherSubject === "" ? null : (
+        <div class="field-pair">
+          <SelectField
+            label="Test with"
+            name="abTest.share"
+            value={fieldOf("share")}
+            options={offered(SHARES, share, (one) =>
+              one === "1" ? "All contacts" : `${percentText(Number(one))} of the contacts`,
+            )}
+          />
+          {plan.share >= 1 ? null : (
+            <SelectField
+              label="Decide after"
+              name="abTest.waitMinutes"
+              value={fieldOf("waitMinutes")}
+              options={offered(WAITS, waitMinutes, (one) => duration(Number(one) * 60_000))}
+            />
+          )}
+          <SelectField label="Better is" name="abTest.by" value={fieldOf("by")} options={MEASURES} />
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Returns options with the chosen value among them. The API takes others too. */
+function offered(values: readonly string[], chosen: string, textOf: (value: string) => string) {
+  const all = values.includes(chosen) ? values : [...values, chosen];
+  return all
+    .toSorted((one, other) => Number(one) - Number(other))
+    .map((value) => ({ value, text: textOf(value) }));
+}
