@@ -801,8 +801,12 @@ describe("a test of two subjects", () => {
       /^A was opened by 0.0 % ± .* B by 100.0 % ± .* beyond the margin/,
     );
     expect((await results(id)).abTest).toMatchObject({ b: { recipients: b.length } });
+    // What was read makes a new test.
+    expect(await read(await letter({ abTest: sent.abTest }))).toMatchObject({
+      abTest: { ...AB, decideAt: null, decision: null },
+    });
     await api.db.write([{ sql: "DELETE FROM messages WHERE template_id = ?", args: [id] }]);
-    await call("DELETE", `/v1/broadcasts/${id}`);
+    expect((await call("DELETE", `/v1/broadcasts/${id}`)).status).toBe(204);
     expect(await api.db.all("SELECT 1 FROM broadcast_variant_figures WHERE broadcast_id = ?", [id])).toEqual(
       [],
     );

@@ -206,6 +206,7 @@ async function makeRows({ service, home }: World): Promise<void> {
       created_at: 1,
     },
     broadcast_figures: { broadcast_id: letter?.id ?? "", hour: 1, delivered: 1 },
+    broadcast_variants: { message_id: home.receivedId, broadcast_id: letter?.id ?? "", variant: "a" },
     broadcast_variant_figures: { broadcast_id: letter?.id ?? "", variant: "a", recipients: 1 },
     stats_providers: { sender_id: home.senderId, day: 1, provider: "google", delivered: 1 },
   };
