@@ -126,6 +126,10 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 beforeEach(async () => {
+  // Else each turn would go on with the broadcasts of all tests before.
+  await api.db.write([
+    { sql: "UPDATE broadcasts SET status = 'canceled' WHERE status <> 'draft'", args: [] },
+  ]);
   const externalId = `letters-${++projects}`;
   const project = await call(
     "POST",
@@ -309,7 +313,6 @@ describe("a broadcast", () => {
     await turn(crowded);
     await deleteAt(null);
     expect(await emailsOf(other)).toEqual(["b@example.com"]);
-    await api.db.write([{ sql: "UPDATE broadcasts SET status = 'canceled'", args: [] }]);
   });
 
   test("a subject with Liquid that shows nothing of a contact is filled in", async () => {
