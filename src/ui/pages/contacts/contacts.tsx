@@ -32,7 +32,7 @@ function ContactList({ selected }: { selected: string | null }) {
     subscribed: query.value.get("subscribed"),
     q: query.value.get("q"),
     filter: query.value.get("filter"),
-    segmentId: query.value.get("segmentId"),
+    segmentId: query.value.get("segmentId") || null,
   };
   const pages = usePages<Contact>("/v1/contacts", filter, ({ id }) => id);
   const close = () => navigate(urlWith({}, "/contacts"));

@@ -34,7 +34,7 @@ function filterInUrl(): Filter | null {
 /** The filters of the list: the subscription as links, and conditions in a window. */
 export function Filters() {
   const filter = filterInUrl();
-  const segmentId = query.value.get("segmentId");
+  const segmentId = query.value.get("segmentId") || null;
   const audience = useAudience().value.value;
   return (
     <>
