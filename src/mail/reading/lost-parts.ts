@@ -10,11 +10,12 @@ const DELIMITER = /(?:^|\n)--([^\r\n"\\]{1,200}?)[ \t]*\r?\n(?=content-[a-z-]{1,
 /**
  * Returns the Content-Type for a multipart message whose boundary is missing or wrong. It has the boundary found in
  * the body, else it is plain text. Returns null for any other message.
+ * @param body the start of the message's body
  * @param maxParts parts that a message may have
  */
-export function typeByBody(raw: Uint8Array, maxParts: number): string | null {
+export function typeByBody(raw: Uint8Array, body: number, maxParts: number): string | null {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
-  const { header, body } = findHeaderEnd(raw);
+  const header = Math.min(body, findHeaderEnd(raw).header);
   const value = firstValue(fieldsOf(bytes.toString("latin1", 0, header)), "content-type") ?? "";
   const subtype = /^multipart\/([a-z0-9.+-]{1,100})/i.exec(value)?.[1];
   const below = bytes.subarray(body);
@@ -47,11 +48,15 @@ function namedBoundary(value: string): string | null {
   return named?.[1] ?? named?.[2] ?? null;
 }
 
+/** The end of a delimiter that begins a part, and maximum octets of it that are looked at. */
+const LINE_END = /^[ \t]*(?:\r?\n|$)/;
+const MAX_BLANKS = 200;
+
 /** Returns whether a part begins at a delimiter. One that only ends parts does not count. */
 function occursIn(body: Buffer, boundary: string | null): boolean {
   if (boundary === null) return false;
   const delimiter = Buffer.from(`\n--${boundary.trimEnd()}`, "latin1");
-  const begins = (at: number): boolean => body.toString("latin1", at, at + 2) !== "--";
+  const begins = (at: number): boolean => LINE_END.test(body.toString("latin1", at, at + MAX_BLANKS));
   if (body.subarray(0, delimiter.length - 1).equals(delimiter.subarray(1)) && begins(delimiter.length - 1))
     return true;
   for (let at = body.indexOf(delimiter); at >= 0; at = body.indexOf(delimiter, at + delimiter.length))

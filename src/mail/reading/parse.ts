@@ -139,7 +139,7 @@ async function partsOf(raw: Uint8Array, fields: readonly RawField[]): Promise<Re
   const body = start < end.header ? start : end.body;
   try {
     const parts = await readParts(raw, mimeHeader(fields, null), body);
-    const type = hasParts(parts) ? null : typeByBody(raw, MAX_PARTS);
+    const type = hasParts(parts) ? null : typeByBody(raw, body, MAX_PARTS);
     if (type === null) return parts;
     const found = await readParts(raw, mimeHeader(fields, type), body);
     return hasParts(found) ? found : await readParts(raw, mimeHeader(fields, "text/plain"), body);

@@ -146,6 +146,12 @@ describe("a multipart without a boundary parameter", () => {
     expect((await parseMail(lines)).text).toBe(`${body}\n`);
   });
 
+  test("a multipart without a boundary parameter is text if the empty line below its header is missing", async () => {
+    expect((await parseMail(bytes("Content-Type: multipart/mixed", "Just text.", ""))).text).toBe(
+      "Just text.\n",
+    );
+  });
+
   test("a multipart without a boundary parameter without parts has no text", async () => {
     const mail = await parseMail(bytes("Content-Type: multipart/mixed; boundary=b", "", "--b--", ""));
     expect(mail).toMatchObject({ unread: null, text: null, html: null, attachments: [] });
