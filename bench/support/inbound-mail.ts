@@ -7,7 +7,7 @@ import { startChild } from "./children.ts";
 
 const SMTP_SOURCE = "/usr/sbin/smtp-source";
 const SENDER_DOMAIN = "elsewhere.example";
-const SENDER = `writer@${SENDER_DOMAIN}`;
+export const SENDER = `writer@${SENDER_DOMAIN}`;
 const SELECTOR = "bench";
 /** Characters of a string in a TXT record (RFC 1035 §3.3). */
 const TXT_CHARS = /.{1,255}/g;

@@ -60,8 +60,8 @@ function projectOf(at: number): string {
   return PROJECTS[at % OTHERS === 0 ? 1 : 0];
 }
 
-/** Returns the body of a message, with some words that no other has. */
-function textOf(at: number, more: readonly string[]): string {
+/** Returns the body of the `at`-th message, with some words that no other has. */
+export function textOf(at: number, more: readonly string[]): string {
   const words = ["everywhere also", at % 2 === 0 ? "even" : "odd", ...ownWords(), ...more];
   if (at % 10 === 3) words.push("tenth");
   if (projectOf(at) !== PROJECTS[0]) words.push("neighbour");

@@ -15,7 +15,7 @@ const DELIMITER = /(?:^|\n)--([^\r\n"\\]{1,200}?)[ \t]*\r?\n(?=content-[a-z-]{1,
  */
 export function typeByBody(raw: Uint8Array, body: number, maxParts: number): string | null {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
-  const header = Math.min(body, findHeaderEnd(raw).header);
+  const { header } = findHeaderEnd(raw);
   const value = firstValue(fieldsOf(bytes.toString("latin1", 0, header)), "content-type") ?? "";
   const subtype = /^multipart\/([a-z0-9.+-]{1,100})/i.exec(value)?.[1];
   const below = bytes.subarray(body);
