@@ -217,6 +217,8 @@ const REFERENCES: Readonly<Record<string, keyof typeof MAKERS>> = {
   topicId: "/v1/topics",
   threadId: "/v1/threads",
   assigneeId: "/v1/members",
+  authorId: "/v1/members",
+  segmentId: "/v1/segments",
 };
 /** Ids that the client chooses, and the place in a stream, which test/flow/live-stream.test.ts tries. */
 const OWN_WORDS: ReadonlySet<string> = new Set(["externalId", "contentId", "lastEventId"]);
