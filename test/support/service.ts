@@ -158,7 +158,7 @@ export async function startService(
 
 /**
  * Resolves when the message's row no longer has the status, or after some looks, because its record may show more than the row. A look
- * takes a thirtieth of the time of a request for the record, and tests wait thousands of times.
+ * is one read, and a request for the record many.
  */
 async function changed(db: App["db"], id: string, status: string): Promise<void> {
   for (let look = 0; look < LOOKS; look++) {

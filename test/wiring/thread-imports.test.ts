@@ -21,7 +21,7 @@ async function packagesOf(entry: string): Promise<string[]> {
   return [...loaded].filter((path) => inputs[path] === undefined);
 }
 
-test("a thread that makes mail starts without the library of checks, which takes half of the time", async () => {
+test("a thread that makes mail starts without the library of checks", async () => {
   const packages = await packagesOf("src/wiring/cpu/render-worker.ts");
   expect(packages).toContain("liquidjs");
   expect(packages.filter((name) => name.startsWith("mailauth"))).toEqual([]);
