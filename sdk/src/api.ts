@@ -5435,6 +5435,8 @@ export interface operations {
                 messageId?: string;
                 /** @description Start after this event, which must be of the last hour and from a stream of this project. The header `Last-Event-ID` does the same. */
                 lastEventId?: string;
+                /** @description If true, a key with `drafts:write` also gets `draft_saved`, with the `draftId`, when a program saves a draft. */
+                drafts?: boolean;
                 /** @description Number of the newest events to begin with, oldest first. They are of as many of the newest messages, or of the last hour. With it, a stream that cannot start after `lastEventId` begins like this too. */
                 recent?: number;
             };

@@ -57,6 +57,22 @@ test("a stream shows the events of a message as webhooks show them, in the order
   stream.close();
 });
 
+test("a stream that asks for drafts tells of those that programs save, and goes on after one", async () => {
+  const [plain, stream] = [await open(), await open("?drafts=true")];
+  const { body: draft } = await service.call("POST", "/v1/drafts", { to: "ana@example.com", text: "Hi" });
+  await service.call("PUT", `/v1/drafts/${draft.id}`, { to: "ana@example.com", text: "Hi Ana" });
+  await service.call("PUT", `/v1/drafts/${draft.id}`, { version: 9 });
+  const isDraft = ({ event }: SentEvent) => event === "draft_saved";
+  const [first] = await stream.until(isDraft);
+  const [second] = await stream.until(isDraft);
+  expect(first?.data).toEqual({ type: "draft_saved", draftId: draft.id, occurredAt: expect.any(String) });
+  const again = await open(`?drafts=true&lastEventId=${first?.id}`);
+  expect((await again.until(isDraft)).map(({ id }) => id)).toEqual([second?.id ?? ""]);
+  await send("ana@example.com");
+  expect((await plain.until(({ event }) => event === "delivery")).some(isDraft)).toBe(false);
+  for (const opened of [plain, stream, again]) opened.close();
+});
+
 test("a stream shows only the types and the message that it names", async () => {
   const typed = await open("?types=delivery,%20inbound_received");
   const [mine, other] = [await send("ana@example.com"), await send("bob@example.com")];

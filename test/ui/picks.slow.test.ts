@@ -280,7 +280,6 @@ browserTest(
     await see("Leaves in 10 seconds");
     await see("Replies that are not sent yet appear here");
     await propose({ threadId, text: "I can help" });
-    await arrive("Later");
     await ui.page.getByRole("link", { name: /bot.*Proposed/ }).click();
     await see("proposes this reply");
     const keys = async (...names: string[]) => {

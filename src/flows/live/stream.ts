@@ -1,7 +1,7 @@
 import type { Admission, Release } from "../../core/concurrency/admission.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { type LoggedEvent, listLogged, type LogEntry } from "../../store/events/event-log.ts";
-import { firstPiece, framesOf, octetsOf, shows, type StreamFilter } from "./frames.ts";
+import { firstPiece, framesOf, octetsOf, type Shown, shownOf, type StreamFilter } from "./frames.ts";
 import { ENTRIES_AT_A_TIME, type Follower, type Tail } from "./tail.ts";
 import { RESUME_MS } from "./watch.ts";
 import type { LargeContents } from "../../store/contents/large-reads.ts";
@@ -66,8 +66,8 @@ export class Stream {
     this.#wanted = wanted;
     this.#position = wanted.position;
     this.#recent = wanted.recent.map((event) => ({ seq: wanted.position, event }));
-    const { types, messageId } = wanted.filter;
-    this.#filterKey = JSON.stringify([types === null ? null : [...types].sort(), messageId]);
+    const { types, messageId, drafts } = wanted.filter;
+    this.#filterKey = JSON.stringify([types === null ? null : [...types].sort(), messageId, drafts]);
   }
 
   get wanted(): StreamWanted {
@@ -151,7 +151,7 @@ export class Stream {
   }
 
   /** Waits for room for the events. If too many streams wait, ends this one and returns false. */
-  async #reserve(events: readonly LoggedEvent[]): Promise<boolean> {
+  async #reserve(events: readonly Shown[]): Promise<boolean> {
     const weight = events.reduce((sum, event) => sum + octetsOf(event), 0);
     if (weight <= SMALL_OCTETS) return true;
     const release = await this.#deps.pending.enter({ owner: this.#wanted.senderId, weight });
@@ -202,7 +202,7 @@ export class Stream {
     return this.#release !== null;
   }
 
-  #shown(piece: readonly LogEntry[]): LoggedEvent[] {
-    return piece.flatMap(({ event }) => (event !== null && shows(this.#wanted.filter, event) ? [event] : []));
+  #shown(piece: readonly LogEntry[]): Shown[] {
+    return piece.flatMap((entry) => shownOf(this.#wanted.filter, entry));
   }
 }

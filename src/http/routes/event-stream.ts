@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
+import { allows } from "../../core/scopes.ts";
 import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
 import type { OpenStream } from "../../flows/live/streams.ts";
 import type { StreamWanted } from "../../flows/live/stream.ts";
@@ -39,6 +40,12 @@ const StreamQuery = Type.Object({
         "Start after this event, which must be of the last hour and from a stream of this project. The header `Last-Event-ID` does the same.",
     }),
   ),
+  drafts: Type.Optional(
+    Type.Boolean({
+      description:
+        "If true, a key with `drafts:write` also gets `draft_saved`, with the `draftId`, when a program saves a draft.",
+    }),
+  ),
   recent: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -74,7 +81,8 @@ export function eventStreamRoute(deps: Parts): Route {
         throw notFound("message");
       const lastEventId = request.headers.get("last-event-id") || query.lastEventId;
       const start = await startOf(deps, senderId, lastEventId || null, query.recent ?? 0);
-      const filter = { types, messageId };
+      const drafts = query.drafts === true && allows(principal.scopes, "drafts:write");
+      const filter = { types, messageId, drafts };
       const body = bodyOf(deps.streams.admit({ senderId, grant: principal.grant, filter, ...start }));
       // Without these, nginx would collect the events, and other proxies might compress them.
       return raw(body, EVENT_STREAM_TYPE, {

@@ -5,6 +5,7 @@ import type { DraftItem } from "../../core/threads/draft.ts";
 import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
 import { json, plain, table } from "../engine/columns.ts";
 import { requireGuard, requireRoom } from "../engine/guards.ts";
+import { logDraft } from "../events/event-log.ts";
 import { changeResult, type ChangeLimit } from "../projects/holdings.ts";
 
 /** Maximum number of drafts of a project. */
@@ -46,7 +47,16 @@ export type DraftSummary = Omit<Draft, "item" | "senderId"> & {
 
 /** Returns the statements that store a draft. They undo their write with the guard `too_many_records`. */
 export function insertDraft(draft: Draft): Statement[] {
-  return [requireRoom("drafts WHERE sender_id = ?", draft.senderId, MAX_DRAFTS), DRAFTS.insert(draft)];
+  return [
+    requireRoom("drafts WHERE sender_id = ?", draft.senderId, MAX_DRAFTS),
+    DRAFTS.insert(draft),
+    ...told(draft),
+  ];
+}
+
+/** Returns the statements that tell streams of a draft. People see what they write. */
+function told({ senderId, id, version, author, updatedAt }: Draft): Statement[] {
+  return author.type === "key" ? [logDraft(senderId, id, version, updatedAt)] : [];
 }
 
 /** Returns a draft of the project; null if it has none with that id. */
@@ -122,8 +132,10 @@ export async function replaceDraft(
     sql: `UPDATE drafts SET ${set.join(", ")} WHERE sender_id = ? AND id = ? AND version = ?`,
     args: [...values, before.senderId, before.id, before.version],
   };
-  const written = changeResult(await db.write(growing(change)));
-  return written?.changes === 1 ? { ...before, item, updatedAt, version } : null;
+  const after = { ...before, item, updatedAt, version };
+  const limited = growing(change);
+  const written = changeResult((await db.write([...limited, ...told(after)])).slice(0, limited.length));
+  return written?.changes === 1 ? after : null;
 }
 
 /** Returns the statements that take a draft away as it was read. They undo their write with the guard `changed_since_read`. */

@@ -1,5 +1,5 @@
 import type { MessageEvent } from "../../core/messages/events.ts";
-import type { Db } from "../engine/client.ts";
+import type { Db, Statement } from "../engine/client.ts";
 import { EVENTS } from "./events.ts";
 import type { Row } from "../engine/columns.ts";
 import type { Tag } from "../messages/messages.ts";
@@ -12,11 +12,31 @@ export interface LoggedEvent extends MessageEvent {
   size: number;
 }
 
-/** A place in the log. `event` is null if retention has removed the event since. */
+/** A draft that a program has saved in a watched project. Its content is not logged. */
+export interface LoggedDraft {
+  type: "draft_saved";
+  /** Names the place in the log. */
+  id: string;
+  draftId: string;
+  /** Milliseconds. */
+  createdAt: number;
+}
+
+/** A place in the log. `event` is null if retention has removed the event since, or it is a draft's place. */
 export interface LogEntry {
   /** Grows in the order of commits, over all projects. */
   seq: number;
   event: LoggedEvent | null;
+  draft?: LoggedDraft;
+}
+
+/** Returns the statement that logs a version of a draft, if the project is watched. */
+export function logDraft(senderId: string, draftId: string, version: number, now: number): Statement {
+  return {
+    sql: `INSERT INTO event_log (sender_id, message_id, event_id, created_at)
+      SELECT sender_id, '', ?, ? FROM watched_projects WHERE sender_id = ?`,
+    args: [`${draftId}.${version}`, now, senderId],
+  };
 }
 
 /** Returns the time until which the project's events are logged, milliseconds; 0 if they are not. */
@@ -74,15 +94,21 @@ export async function listLogged(
   after: number,
   limit: number,
 ): Promise<LogEntry[]> {
-  const rows = await db.all<Row & LogRow>(
-    `SELECT l.seq, ${EVENT_COLUMNS}, m.tags, m.test_mode, m.size
+  const rows = await db.all<Row & LogRow & { place: string; logged_at: number }>(
+    `SELECT l.seq, l.event_id AS place, l.created_at AS logged_at, ${EVENT_COLUMNS}, m.tags, m.test_mode, m.size
       FROM event_log l INDEXED BY event_log_by_sender
       LEFT JOIN events e ON e.message_id = l.message_id AND e.id = l.event_id
       LEFT JOIN messages m ON m.id = e.message_id
       WHERE l.sender_id = ? AND l.seq > ? ORDER BY l.seq LIMIT ?`,
     [senderId, after, limit],
   );
-  return rows.map((row) => ({ seq: row.seq, event: eventOf(row) }));
+  return rows.map((row) => ({ seq: row.seq, event: eventOf(row), ...draftOf(row.place, row.logged_at) }));
+}
+
+/** Returns the draft of a place; nothing if it is that of an event. */
+function draftOf(id: string, createdAt: number): Pick<LogEntry, "draft"> {
+  if (!id.startsWith("drf_")) return {};
+  return { draft: { type: "draft_saved", id, draftId: id.slice(0, id.indexOf(".")), createdAt } };
 }
 
 function eventOf(row: Row & LogRow): LoggedEvent | null {

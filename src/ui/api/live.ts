@@ -12,6 +12,9 @@ export type LiveState = "connecting" | "live" | "polling" | "busy";
 /** The state of the one stream of this tab. */
 export const liveState: Signal<LiveState> = signal<LiveState>("connecting");
 
+/** Counts the drafts that programs have saved while the stream was open. */
+export const draftsSaved: Signal<number> = signal(0);
+
 /** Called with an event, or with null if the page should look again because events may have been missed. */
 type Listener = (event: LiveEvent | null) => void;
 const listeners = new Set<Listener>();

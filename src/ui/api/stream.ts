@@ -1,7 +1,7 @@
 import { after, now } from "../browser/clock.ts";
 import { EVENT_TYPES } from "./server-lists.ts";
 import { browserPath } from "./client.ts";
-import { isSeen, type LiveState, liveState, tell } from "./live.ts";
+import { draftsSaved, isSeen, type LiveState, liveState, tell } from "./live.ts";
 import { floodMeter } from "./pace.ts";
 import { NEWEST_EVENT, takeBrought } from "./resource.ts";
 import type { LiveEvent } from "./types.ts";
@@ -57,7 +57,9 @@ export function openStream(): () => void {
   const connect = (from: string | null) => {
     const recent = viewers > 0 && from === null ? RECENT : null;
     hasPast ||= recent !== null;
-    const source = new EventSource(browserPath("/v1/events/stream", { lastEventId: from, recent }));
+    const source = new EventSource(
+      browserPath("/v1/events/stream", { lastEventId: from, recent, drafts: true }),
+    );
     /** True while it is not known if a flood has ended. */
     let isTrial = liveState.value === "busy" && viewers === 0;
     const isFlood = floodMeter(isTrial ? BURST_AFTER_FLOOD : BURST);
@@ -90,6 +92,10 @@ export function openStream(): () => void {
         if (raw instanceof MessageEvent) onEvent(type, raw);
         else onConnected();
       });
+    source.addEventListener("draft_saved", ({ lastEventId: id }: MessageEvent) => {
+      lastEventId = id;
+      draftsSaved.value++;
+    });
     leave = () => {
       stopTrial();
       source.close();

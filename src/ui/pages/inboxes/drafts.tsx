@@ -1,4 +1,3 @@
-import { useLiveReload } from "../../api/live.ts";
 import { usePages } from "../../api/pages.ts";
 import type { DraftSummary } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
@@ -8,15 +7,12 @@ import { RelativeTime } from "../../components/time.tsx";
 import { changedUrl } from "../../state/paths.ts";
 import { navigate, place, query, urlWith } from "../../state/router.ts";
 import { me } from "../../state/session.ts";
-import { Proposal, useDraftLook } from "./writing/proposals.tsx";
+import { Proposal, useDraftReload } from "./writing/proposals.tsx";
 
-/** Minimum time between reloads of the list while messages arrive, ms. */
-const REFRESH_MS = 1_000;
 /** All drafts of an inbox or the project: what programs propose, and what people have not sent yet. */
 export function Drafts({ inboxId, selected }: { inboxId: string | null; selected: string | null }) {
   const pages = usePages<DraftSummary>("/v1/drafts", { inboxId }, ({ id }) => id);
-  useLiveReload(pages.refresh, REFRESH_MS);
-  useDraftLook(pages.refresh);
+  useDraftReload(pages.refresh);
   const { search } = place.value;
   const chosen = query.value.get("draft");
   return (

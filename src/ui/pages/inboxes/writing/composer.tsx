@@ -9,7 +9,7 @@ import { type ReplyDraft, replyDraft } from "../../../state/reply-draft.ts";
 import { can, me } from "../../../state/session.ts";
 import { ForwardForm } from "./forward.tsx";
 import { NoteForm } from "./note.tsx";
-import { Proposal, useDraftLook } from "./proposals.tsx";
+import { Proposal, useDraftReload } from "./proposals.tsx";
 import { ReplyForm } from "./reply.tsx";
 import { recipientsOf, withoutTail } from "./sending.ts";
 
@@ -51,7 +51,7 @@ export function Composer({ thread, inbox, writing, onChanged }: ComposerProps) {
   const draft = replyDraft(thread.id, first);
   const answered = messages.find(({ id }) => id === draft.fields.value.messageId) ?? inbound;
   const drafts = useDrafts(thread.id);
-  useDraftLook(drafts.reload);
+  useDraftReload(drafts.reload);
   const box = useRef<HTMLElement>(null);
   const toText = useRef(false);
   const canReply = can("threads:reply") && answered !== undefined;

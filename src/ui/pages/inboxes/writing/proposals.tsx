@@ -1,7 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { every } from "../../../browser/clock.ts";
-import { isSeen, useReloadAfter } from "../../../api/live.ts";
+import { draftsSaved, useLiveReload, useReloadAfter } from "../../../api/live.ts";
 import { useResource } from "../../../api/resource.ts";
 import type { DraftRecord } from "../../../api/types.ts";
 import { RelativeTime } from "../../../components/time.tsx";
@@ -32,13 +30,14 @@ interface ProposalProps {
 /** Fields that the service adds to what is written. */
 const GIVEN = ["id", "threadId", "author", "version", "createdAt", "updatedAt"];
 
-/** Time between two looks for drafts, which no event of the stream tells, ms. */
-const LOOK_MS = 5_000;
+/** Minimum time between looks for drafts that no event has told, ms. */
+const REFRESH_MS = 1_000;
 
-/** Reads drafts again every few seconds while the tab is seen. A program may save one at any time. */
-export function useDraftLook(reload: () => void): void {
+/** Reads drafts again when this tab or a program saves one, and when events may have been missed. */
+export function useDraftReload(reload: () => void): void {
   useReloadAfter(draftChanges, reload);
-  useEffect(() => every(LOOK_MS, () => isSeen() && reload()), [reload]);
+  useReloadAfter(draftsSaved, reload);
+  useLiveReload(reload, REFRESH_MS, () => false);
 }
 
 /** A reply that a program or a colleague proposes. A person sends, edits or discards it. */
