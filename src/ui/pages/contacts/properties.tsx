@@ -1,11 +1,10 @@
 import { useSignal } from "@preact/signals";
-import { patch, post } from "../../api/client.ts";
 import type { ContactProperty } from "../../api/types.ts";
 import { Fact } from "../../components/fact.tsx";
+import { RecordForm } from "../../components/records/form.tsx";
 import { type RecordFormProps, type RecordKind, RecordsPage } from "../../components/records/page.tsx";
 import { LocalTime, RelativeTime } from "../../components/time.tsx";
 import { fieldValue, SelectField, TextField } from "../../controls/form.tsx";
-import { FormDialog } from "../../controls/form-dialog.tsx";
 import { can } from "../../state/session.ts";
 import { PropertyField, propertyValue, valueText } from "./values.tsx";
 
@@ -76,26 +75,17 @@ function Body({ record: { name, type, fallback, createdAt } }: { record: Contact
   );
 }
 
-function PropertyForm({ record, onClose, onSaved }: RecordFormProps<ContactProperty>) {
+function PropertyForm(props: RecordFormProps<ContactProperty>) {
+  const { record } = props;
   const name = useSignal("");
   const type = useSignal<ContactProperty["type"]>(record?.type ?? "string");
   const fallback = useSignal(String(record?.fallback ?? ""));
-  const save = async () => {
-    const value = propertyValue(fallback.value, type.value);
-    const path = "/v1/contact-properties";
-    onSaved(
-      record === null
-        ? await post<ContactProperty>(path, { name: name.value.trim(), type: type.value, fallback: value })
-        : await patch<ContactProperty>(`${path}/${encodeURIComponent(record.id)}`, { fallback: value }),
-    );
-  };
+  const body = () => ({
+    ...(record === null ? { name: name.value.trim(), type: type.value } : {}),
+    fallback: propertyValue(fallback.value, type.value),
+  });
   return (
-    <FormDialog
-      title={record === null ? "Create a property" : `Edit ${record.name}`}
-      verb={record === null ? "Create property" : "Save property"}
-      onSubmit={save}
-      onClose={onClose}
-    >
+    <RecordForm {...props} noun={PROPERTIES.noun} api={PROPERTIES.api} body={body}>
       {record === null ? (
         <>
           <TextField
@@ -129,6 +119,6 @@ function PropertyForm({ record, onClose, onSaved }: RecordFormProps<ContactPrope
         value={fallback}
         hint="Templates get this. Optional."
       />
-    </FormDialog>
+    </RecordForm>
   );
 }

@@ -1,28 +1,22 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { get, patch, post } from "../../api/client.ts";
+import { get } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { ForwardAddress, Page, Rule } from "../../api/types.ts";
+import { RecordForm } from "../../components/records/form.tsx";
+import type { RecordFormProps } from "../../components/records/page.tsx";
 import { CheckBox, fieldValue, SelectField, TextArea, TextField } from "../../controls/form.tsx";
-import { FormDialog } from "../../controls/form-dialog.tsx";
 import { TemplateChoice } from "../messages/template.tsx";
 import { useNamed } from "./data.ts";
 import { bodyOf, draftOf, type RuleDraft } from "./draft.ts";
 import { ForwardAddresses } from "./forward.tsx";
-
-interface RuleFormProps {
-  /** The rule to change; null makes another one. */
-  rule: Rule | null;
-  onClose: () => void;
-  onSaved: () => void;
-}
 
 interface FieldsProps {
   draft: Signal<RuleDraft>;
 }
 
 /** Creates a rule, or changes its conditions and what it does. */
-export function RuleForm({ rule, onClose, onSaved }: RuleFormProps) {
-  const draft = useSignal(draftOf(rule));
+export function RuleForm(props: RecordFormProps<Rule>) {
+  const draft = useSignal(draftOf(props.record));
   const { inboxes } = useNamed();
   const adds = useSignal(false);
   const addresses = useResource("forward addresses", () =>
@@ -31,21 +25,9 @@ export function RuleForm({ rule, onClose, onSaved }: RuleFormProps) {
   const confirmed = (addresses.value.value?.data ?? []).flatMap(({ status, email }) =>
     status === "confirmed" ? [email] : [],
   );
-  const save = async () => {
-    const body = bodyOf(draft.value);
-    if (rule === null) await post<Rule>("/v1/rules", body);
-    else await patch<Rule>(`/v1/rules/${encodeURIComponent(rule.id)}`, body);
-    onSaved();
-  };
   return (
     <>
-      <FormDialog
-        title={rule === null ? "Create a rule" : `Edit ${rule.name}`}
-        verb={rule === null ? "Create rule" : "Save rule"}
-        size="wide"
-        onSubmit={save}
-        onClose={onClose}
-      >
+      <RecordForm {...props} noun="rule" api="/v1/rules" body={() => bodyOf(draft.value)} size="wide">
         <div class="field-pair">
           <TextField
             label="Name"
@@ -66,7 +48,7 @@ export function RuleForm({ rule, onClose, onSaved }: RuleFormProps) {
         </div>
         <Conditions draft={draft} />
         <Effects draft={draft} confirmed={confirmed} onAdd={() => (adds.value = true)} />
-      </FormDialog>
+      </RecordForm>
       {/* Next to the form, because a form must not hold another one. */}
       {adds.value ? (
         <ForwardAddresses

@@ -99,10 +99,10 @@ export function RulesPage() {
         )}
       </div>
       {opensForm(SCOPE) ? (
-        <RuleForm rule={null} onClose={closes("create")} onSaved={saved(closes("create"))} />
+        <RuleForm record={null} onClose={closes("create")} onSaved={saved(closes("create"))} />
       ) : null}
       {edited !== undefined && opensForm(SCOPE, "edit") ? (
-        <RuleForm key={edited.id} rule={edited} onClose={closes("edit")} onSaved={saved(closes("edit"))} />
+        <RuleForm key={edited.id} record={edited} onClose={closes("edit")} onSaved={saved(closes("edit"))} />
       ) : null}
       {query.value.has("forward") ? <ForwardAddresses onClose={closes("forward")} /> : null}
       {tried !== null && can("emails:read") ? (

@@ -1,11 +1,10 @@
 import { useSignal } from "@preact/signals";
-import { patch, post } from "../../api/client.ts";
 import type { Segment } from "../../api/types.ts";
 import { Fact } from "../../components/fact.tsx";
+import { RecordForm } from "../../components/records/form.tsx";
 import { type RecordFormProps, type RecordKind, RecordsPage } from "../../components/records/page.tsx";
 import { LocalTime, RelativeTime } from "../../components/time.tsx";
 import { TextField } from "../../controls/form.tsx";
-import { FormDialog } from "../../controls/form-dialog.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { useAudience } from "../../state/audience.ts";
 import { type PageProps, query } from "../../state/router.ts";
@@ -47,7 +46,7 @@ export function SegmentsPage({ params }: PageProps) {
 }
 
 /** The sentence of a filter. */
-export function FilterText({ filter }: { filter: Filter }) {
+function FilterText({ filter }: { filter: Filter }) {
   const audience = useAudience().value.value;
   return <>{audience === null ? "" : filterSentence(filter, subjectsOf(audience))}</>;
 }
@@ -105,33 +104,25 @@ function SegmentForm(props: RecordFormProps<Segment>) {
   return <Fields {...props} audience={known} />;
 }
 
-function Fields({ record, onClose, onSaved, audience }: RecordFormProps<Segment> & { audience: Audience }) {
+function Fields({ audience, ...props }: RecordFormProps<Segment> & { audience: Audience }) {
+  const { record } = props;
   const subjects = subjectsOf(audience);
   const given = record?.filter ?? parseData(query.peek().get("filter") ?? "");
   const name = useSignal(record?.name ?? "");
   const rows = subjects.slice(0, 1).map(firstCondition);
   const isNone = given === null || Object.keys(given).length === 0;
   const form = useSignal(isNone ? { ...EMPTY_FORM, rows } : formOf(given, subjects));
-  const save = async () => {
-    const body = { name: name.value.trim(), filter: filterOf(form.value, subjects) };
-    const path = "/v1/segments";
-    onSaved(
-      record === null
-        ? await post<Segment>(path, body)
-        : await patch<Segment>(`${path}/${encodeURIComponent(record.id)}`, body),
-    );
-  };
   return (
-    <FormDialog
-      title={record === null ? "Create a segment" : `Edit ${record.name}`}
-      verb={record === null ? "Create segment" : "Save segment"}
+    <RecordForm
+      {...props}
+      noun={SEGMENTS.noun}
+      api={SEGMENTS.api}
+      body={() => ({ name: name.value.trim(), filter: filterOf(form.value, subjects) })}
       size="wide"
       incomplete={form.value.rows.length === 0 || lacksValue(form.value)}
-      onSubmit={save}
-      onClose={onClose}
     >
       <TextField label="Name" name="name" value={name} autoFocus placeholder="Pro customers" />
       <FilterBuilder form={form} audience={audience} />
-    </FormDialog>
+    </RecordForm>
   );
 }

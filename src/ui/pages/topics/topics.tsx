@@ -1,13 +1,12 @@
 import { useSignal } from "@preact/signals";
-import { patch, post } from "../../api/client.ts";
 import type { Topic } from "../../api/types.ts";
 import { Fact } from "../../components/fact.tsx";
+import { RecordForm } from "../../components/records/form.tsx";
 import { type RecordFormProps, type RecordKind, RecordsPage } from "../../components/records/page.tsx";
 import { PagePreview } from "../../components/preview.tsx";
 import { Dot } from "../../components/status.tsx";
 import { LocalTime, RelativeTime } from "../../components/time.tsx";
 import { CheckBox, SelectField, TextField } from "../../controls/form.tsx";
-import { FormDialog } from "../../controls/form-dialog.tsx";
 import type { PageProps } from "../../state/router.ts";
 import { PAGE_LANGUAGES } from "../../api/server-lists.ts";
 import { can } from "../../state/session.ts";
@@ -116,34 +115,22 @@ function ReaderPage({ topic: { id, name } }: { topic: Topic }) {
   );
 }
 
-function TopicForm({ record, onClose, onSaved }: RecordFormProps<Topic>) {
+function TopicForm(props: RecordFormProps<Topic>) {
+  const { record } = props;
   const name = useSignal(record?.name ?? "");
   const description = useSignal(record?.description ?? "");
   const defaultSubscribed = useSignal(record?.defaultSubscribed ?? true);
   const visible = useSignal(record?.visible ?? true);
   const doubleOptIn = useSignal(record?.doubleOptIn ?? false);
-  const save = async () => {
-    const body = {
-      name: name.value.trim(),
-      description: description.value.trim(),
-      defaultSubscribed: defaultSubscribed.value && !doubleOptIn.value,
-      visible: visible.value,
-      doubleOptIn: doubleOptIn.value,
-    };
-    const path = "/v1/topics";
-    onSaved(
-      record === null
-        ? await post<Topic>(path, body)
-        : await patch<Topic>(`${path}/${encodeURIComponent(record.id)}`, body),
-    );
-  };
+  const body = () => ({
+    name: name.value.trim(),
+    description: description.value.trim(),
+    defaultSubscribed: defaultSubscribed.value && !doubleOptIn.value,
+    visible: visible.value,
+    doubleOptIn: doubleOptIn.value,
+  });
   return (
-    <FormDialog
-      title={record === null ? "Create a topic" : `Edit ${record.name}`}
-      verb={record === null ? "Create topic" : "Save topic"}
-      onSubmit={save}
-      onClose={onClose}
-    >
+    <RecordForm {...props} noun={TOPICS.noun} api={TOPICS.api} body={body}>
       <TextField
         label="Name"
         name="name"
@@ -164,6 +151,6 @@ function TopicForm({ record, onClose, onSaved }: RecordFormProps<Topic>) {
         <CheckBox label="Contacts who have not chosen get it" checked={defaultSubscribed} />
       )}
       <CheckBox label="The page of unsubscribe links shows it" checked={visible} />
-    </FormDialog>
+    </RecordForm>
   );
 }
