@@ -213,11 +213,25 @@ export function TextArea({
   );
 }
 
+interface Option {
+  value: string;
+  text: string;
+}
+
+/**
+ * Returns the options of a choice. The chosen one is offered even if it is beyond those that were read.
+ * @param text The words of the chosen one then
+ */
+export function withChosen(options: readonly Option[], chosen: string, text = chosen): readonly Option[] {
+  if (chosen === "" || options.some(({ value }) => value === chosen)) return options;
+  return [...options, { value: chosen, text }];
+}
+
 interface SelectProps {
   label: string;
   name: string;
   value: FieldValue;
-  options: readonly { value: string; text: string }[];
+  options: readonly Option[];
   hint?: ComponentChildren;
 }
 

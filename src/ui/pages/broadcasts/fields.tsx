@@ -1,7 +1,14 @@
 import { useSignal } from "@preact/signals";
 import { now } from "../../browser/clock.ts";
 import { Tabs } from "../../components/tabs.tsx";
-import { type FieldValue, fieldValue, SelectField, TextArea, TextField } from "../../controls/form.tsx";
+import {
+  type FieldValue,
+  fieldValue,
+  SelectField,
+  TextArea,
+  TextField,
+  withChosen,
+} from "../../controls/form.tsx";
 import { useAudience, useSegments } from "../../state/audience.ts";
 import { localField } from "../../words/time.ts";
 import { TemplateChoice } from "../messages/template.tsx";
@@ -32,7 +39,7 @@ export function Fields({ values, set }: FieldsProps) {
         <SelectField
           label="To"
           {...field("segmentId")}
-          options={named(segments, values.segmentId, [{ value: "", text: "All contacts" }])}
+          options={[{ value: "", text: "All contacts" }, ...named(segments, values.segmentId)]}
         />
         <SelectField label="Topic" {...field("topicId")} options={named(topics, values.topicId)} />
       </div>
@@ -99,12 +106,7 @@ function Bodies({ field }: BodiesProps) {
   );
 }
 
-/** Returns the options of a choice. The chosen one is offered even if it is beyond those that were read. */
-function named(
-  records: readonly { id: string; name: string }[],
-  chosen: string,
-  first: readonly { value: string; text: string }[] = [],
-): { value: string; text: string }[] {
-  const known = [...first, ...records.map(({ id, name }) => ({ value: id, text: name }))];
-  return known.some(({ value }) => value === chosen) ? known : [...known, { value: chosen, text: chosen }];
+function named(records: readonly { id: string; name: string }[], chosen: string) {
+  const known = records.map(({ id, name }) => ({ value: id, text: name }));
+  return withChosen(known, chosen);
 }

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { get } from "../../api/client.ts";
 import { type Resource, useResource } from "../../api/resource.ts";
 import type { Page, Template } from "../../api/types.ts";
-import { Field, type FieldValue, SelectField, TextArea } from "../../controls/form.tsx";
+import { Field, type FieldValue, SelectField, TextArea, withChosen } from "../../controls/form.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { can } from "../../state/session.ts";
 import { fieldOf, parseData, withField } from "../../words/sample-data.ts";
@@ -35,17 +35,13 @@ function Choice({ templateId, label = "Template", name = "templateId" }: ChoiceP
   const templates = list.value.value?.data ?? [];
   if (list.error.value !== null) return <Problem error={list.error.value} onRetry={list.reload} />;
   if (templates.length === 0 && templateId.value === "") return null;
-  const isListed = templateId.value === "" || templates.some(({ id }) => id === templateId.value);
+  const known = templates.map((template) => ({ value: template.id, text: template.name }));
   return (
     <SelectField
       label={label}
       name={name}
       value={templateId}
-      options={[
-        { value: "", text: "None" },
-        ...(isListed ? [] : [{ value: templateId.value, text: templateId.value }]),
-        ...templates.map(({ id, name }) => ({ value: id, text: name })),
-      ]}
+      options={[{ value: "", text: "None" }, ...withChosen(known, templateId.value)]}
     />
   );
 }

@@ -2,7 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { get, patch } from "../../api/client.ts";
 import { type Resource, useResource } from "../../api/resource.ts";
 import type { OutRoute, Page } from "../../api/types.ts";
-import { type FieldValue, fieldValue, SelectField } from "../../controls/form.tsx";
+import { type FieldValue, fieldValue, SelectField, withChosen } from "../../controls/form.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import { accountWide, can } from "../../state/session.ts";
 import { capitalized } from "../../words/case.ts";
@@ -20,15 +20,10 @@ export function useRoutes(): Resource<OutRoute[]> {
   });
 }
 
-/** Returns the options of a choice of routes. The chosen one is offered even if it is beyond those that were read. */
-export function routeOptions(
-  routes: readonly OutRoute[],
-  chosen: string,
-  text = (name: string) => name,
-): { value: string; text: string }[] {
+/** Returns the options of a choice of routes. */
+export function routeOptions(routes: readonly OutRoute[], chosen: string, text = (name: string) => name) {
   const known = routes.map(({ id, name }) => ({ value: id, text: text(name) }));
-  if (chosen === "" || routes.some(({ id }) => id === chosen)) return known;
-  return [...known, { value: chosen, text: text(chosen) }];
+  return withChosen(known, chosen, text(chosen));
 }
 
 /** The name of a route, which leads to it. */

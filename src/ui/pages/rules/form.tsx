@@ -4,7 +4,7 @@ import { useResource } from "../../api/resource.ts";
 import type { ForwardAddress, Page, Rule } from "../../api/types.ts";
 import { RecordForm } from "../../components/records/form.tsx";
 import type { RecordFormProps } from "../../components/records/page.tsx";
-import { CheckBox, fieldValue, SelectField, TextArea, TextField } from "../../controls/form.tsx";
+import { CheckBox, fieldValue, SelectField, TextArea, TextField, withChosen } from "../../controls/form.tsx";
 import { TemplateChoice } from "../messages/template.tsx";
 import { useNamed } from "./data.ts";
 import { bodyOf, draftOf, type RuleDraft } from "./draft.ts";
@@ -146,7 +146,6 @@ function Effects({ draft, confirmed, onAdd }: ForwardProps) {
   const { members } = useNamed();
   const { assigneeId } = draft.value;
   const known = members.map(({ id, email }) => ({ value: id, text: email }));
-  const isKnown = assigneeId === "" || known.some(({ value }) => value === assigneeId);
   return (
     <fieldset class="form" aria-label="Then">
       <h3>Then</h3>
@@ -163,11 +162,7 @@ function Effects({ draft, confirmed, onAdd }: ForwardProps) {
           label="Assign to"
           name="then.assigneeId"
           value={partOf(draft, "assigneeId")}
-          options={[
-            { value: "", text: "Nobody" },
-            ...known,
-            ...(isKnown ? [] : [{ value: assigneeId, text: assigneeId }]),
-          ]}
+          options={[{ value: "", text: "Nobody" }, ...withChosen(known, assigneeId)]}
         />
         <SelectField
           label="Folder"
