@@ -1,5 +1,6 @@
 import type { ContactProperty, Topic } from "../api/types.ts";
 import { capitalized } from "./case.ts";
+import { parseData } from "./sample-data.ts";
 
 /** A filter of contacts, as the API takes it. */
 export type Filter = Readonly<Record<string, unknown>>;
@@ -164,6 +165,12 @@ const KINDS = ["property", "topic", "field"] as const;
 function subjectId(filter: Filter): string | null {
   const kind = KINDS.find((name) => typeof filter[name] === "string");
   return kind === undefined ? null : `${kind}:${filter[kind]}`;
+}
+
+/** Returns the filter that a parameter of the URL holds; null if it holds none. */
+export function filterInUrl(text: string | null): Filter | null {
+  const data = parseData(text ?? "");
+  return data === null || Object.keys(data).length === 0 ? null : data;
 }
 
 /** Returns a filter as a form. What is nested deeper, or names what is not known, is kept as it is. */

@@ -1,4 +1,3 @@
-import { useSignal } from "@preact/signals";
 import { ViewLinks } from "../../components/views.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import { Icon } from "../../controls/icon.tsx";
@@ -8,16 +7,13 @@ import { navigate, query, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
 import {
   type Filter,
-  EMPTY_FORM,
+  filterInUrl,
   filterOf,
   filterSentence,
-  firstCondition,
-  formOf,
   type Audience,
   subjectsOf,
 } from "../../words/filter.ts";
-import { parseData } from "../../words/sample-data.ts";
-import { FilterBuilder, lacksValue } from "../segments/builder.tsx";
+import { FilterBuilder, lacksValue, useFilterForm } from "../segments/builder.tsx";
 
 const VIEWS = [
   { name: "All", query: { subscribed: null } },
@@ -25,15 +21,9 @@ const VIEWS = [
   { name: "Unsubscribed", query: { subscribed: "false" } },
 ];
 
-/** Returns the filter in the URL, or null. */
-function filterInUrl(): Filter | null {
-  const data = parseData(query.value.get("filter") ?? "");
-  return data === null || Object.keys(data).length === 0 ? null : data;
-}
-
 /** The filters of the list: the subscription as links, and conditions in a window. */
 export function Filters() {
-  const filter = filterInUrl();
+  const filter = filterInUrl(query.value.get("filter"));
   const segmentId = query.value.get("segmentId") || null;
   const audience = useAudience().value.value;
   return (
@@ -112,8 +102,7 @@ function Applied({ filter, audience }: FilterProps) {
 /** Changes the conditions, and shows how many contacts pass them. */
 function EditFilter({ filter, audience }: { filter: Filter | null; audience: Audience }) {
   const subjects = subjectsOf(audience);
-  const rows = subjects.slice(0, 1).map(firstCondition);
-  const form = useSignal(filter === null ? { ...EMPTY_FORM, rows } : formOf(filter, subjects));
+  const form = useFilterForm(filter, subjects);
   const close = () => navigate(urlWith({ edit: null }), { replace: true });
   const show = async () => {
     const next = filterOf(form.value, subjects);

@@ -1,4 +1,4 @@
-import type { Signal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useContext, useEffect } from "preact/hooks";
 import type { ApiError } from "../../api/error.ts";
 import { Field, fieldValue, FormTask, SelectField } from "../../controls/form.tsx";
@@ -6,11 +6,14 @@ import { Icon } from "../../controls/icon.tsx";
 import { capitalized } from "../../words/case.ts";
 import {
   DAYS,
+  EMPTY_FORM,
+  type Filter,
   type FilterForm,
   filterOf,
   filterSentence,
   firstCondition,
   type FormCondition,
+  formOf,
   type FormRow,
   isIncomplete,
   JOINS,
@@ -35,6 +38,12 @@ interface BuilderProps {
 /** Returns whether a condition of the form lacks its value. */
 export function lacksValue(form: FilterForm): boolean {
   return form.rows.some(isIncomplete);
+}
+
+/** Returns the form of a filter. Without a filter it has one condition to fill in. */
+export function useFilterForm(filter: Filter | null, subjects: readonly Subject[]): Signal<FilterForm> {
+  const rows = subjects.slice(0, 1).map(firstCondition);
+  return useSignal(filter === null ? { ...EMPTY_FORM, rows } : formOf(filter, subjects));
 }
 
 const JOIN_WORDS = { all: "all of these", any: "any of these", not: "none of these" } as const;

@@ -11,16 +11,13 @@ import { type PageProps, query } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
 import {
   type Filter,
-  EMPTY_FORM,
+  filterInUrl,
   filterOf,
   filterSentence,
-  firstCondition,
-  formOf,
   type Audience,
   subjectsOf,
 } from "../../words/filter.ts";
-import { parseData } from "../../words/sample-data.ts";
-import { FilterBuilder, lacksValue } from "./builder.tsx";
+import { FilterBuilder, lacksValue, useFilterForm } from "./builder.tsx";
 import { ContactCount, Sample, useCount } from "./count.tsx";
 
 const SEGMENTS: RecordKind<Segment> = {
@@ -107,11 +104,8 @@ function SegmentForm(props: RecordFormProps<Segment>) {
 function Fields({ audience, ...props }: RecordFormProps<Segment> & { audience: Audience }) {
   const { record } = props;
   const subjects = subjectsOf(audience);
-  const given = record?.filter ?? parseData(query.peek().get("filter") ?? "");
   const name = useSignal(record?.name ?? "");
-  const rows = subjects.slice(0, 1).map(firstCondition);
-  const isNone = given === null || Object.keys(given).length === 0;
-  const form = useSignal(isNone ? { ...EMPTY_FORM, rows } : formOf(given, subjects));
+  const form = useFilterForm(record?.filter ?? filterInUrl(query.peek().get("filter")), subjects);
   return (
     <RecordForm
       {...props}
