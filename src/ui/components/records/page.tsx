@@ -6,7 +6,6 @@ import { isSeen, useLiveReload } from "../../api/live.ts";
 import { usePages } from "../../api/pages.ts";
 import { useResource } from "../../api/resource.ts";
 import { every } from "../../browser/clock.ts";
-import { Confirm } from "../../controls/dialog.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { codeContext } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
@@ -19,6 +18,7 @@ import { Detail } from "../detail.tsx";
 import { EmptyState } from "../empty.tsx";
 import { List } from "../list.tsx";
 import { Page } from "../page.tsx";
+import { DeleteButton } from "./delete.tsx";
 
 interface Row {
   id: string;
@@ -209,9 +209,9 @@ interface ActionsProps<Item extends Row> {
 }
 
 function Actions<Item extends Row>({ kind, record, onChanged, onDelete }: ActionsProps<Item>) {
-  const open = useSignal<"edit" | "delete" | null>(null);
+  const edits = useSignal(false);
   const close = () => {
-    open.value = null;
+    edits.value = false;
   };
   const saved = (next: Item) => {
     onChanged(next);
@@ -221,26 +221,16 @@ function Actions<Item extends Row>({ kind, record, onChanged, onDelete }: Action
     <>
       {kind.Actions === undefined ? null : <kind.Actions record={record} onChanged={onChanged} />}
       {kind.isFixed ? null : (
-        <button type="button" class="button small" onClick={() => (open.value = "edit")}>
+        <button type="button" class="button small" onClick={() => (edits.value = true)}>
           Edit
         </button>
       )}
       {kind.mayGo?.(record) === false ? null : (
-        <button type="button" class="button small" onClick={() => (open.value = "delete")}>
-          Delete
-        </button>
+        <DeleteButton name={kind.nameOf(record)} noun={kind.noun} onDelete={onDelete}>
+          {kind.loses}
+        </DeleteButton>
       )}
-      {open.value === "edit" ? <kind.Form record={record} onClose={close} onSaved={saved} /> : null}
-      {open.value === "delete" ? (
-        <Confirm
-          title={`Delete ${kind.nameOf(record)}?`}
-          verb={`Delete ${kind.noun}`}
-          onConfirm={onDelete}
-          onClose={close}
-        >
-          <p>{kind.loses}</p>
-        </Confirm>
-      ) : null}
+      {edits.value ? <kind.Form record={record} onClose={close} onSaved={saved} /> : null}
     </>
   );
 }

@@ -3,8 +3,8 @@ import { get, patch, post, remove } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Broadcast, Template } from "../../api/types.ts";
 import { Page } from "../../components/page.tsx";
+import { DeleteButton } from "../../components/records/delete.tsx";
 import { Tabs } from "../../components/tabs.tsx";
-import { Confirm } from "../../controls/dialog.tsx";
 import { Form } from "../../controls/form.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { useTask } from "../../controls/task.ts";
@@ -48,6 +48,10 @@ export function DraftPage({ broadcast, onChanged }: DraftProps) {
     const { messages } = await post<{ messages: { id: string }[] }>(`${path}/test`, { to: [to] });
     return messages[0]?.id ?? "";
   };
+  const erase = async () => {
+    await remove(path);
+    navigate("/broadcasts");
+  };
   const send = () =>
     void task.run(async () => {
       if (changed) await save();
@@ -63,7 +67,9 @@ export function DraftPage({ broadcast, onChanged }: DraftProps) {
           </a>
           {mayWrite ? (
             <>
-              <Delete broadcast={broadcast} path={path} />
+              <DeleteButton name={name} noun="broadcast" class="button" onDelete={erase}>
+                The draft is deleted. Nobody got it.
+              </DeleteButton>
               {maySend ? (
                 <button type="button" class="button primary" disabled={task.busy.value} onClick={send}>
                   Send…
@@ -150,30 +156,5 @@ function OfTemplate({ templateId, letter }: OfTemplateProps) {
   const { subject, html, text } = found;
   return (
     <LetterPreview {...letter} subject={letter.subject || subject} html={html ?? ""} text={text ?? ""} />
-  );
-}
-
-function Delete({ broadcast: { name }, path }: { broadcast: Broadcast; path: string }) {
-  const open = useSignal(false);
-  const erase = async () => {
-    await remove(path);
-    navigate("/broadcasts");
-  };
-  return (
-    <>
-      <button type="button" class="button" onClick={() => (open.value = true)}>
-        Delete
-      </button>
-      {open.value ? (
-        <Confirm
-          title={`Delete ${name}?`}
-          verb="Delete broadcast"
-          onConfirm={erase}
-          onClose={() => (open.value = false)}
-        >
-          <p>The draft is deleted. Nobody got it.</p>
-        </Confirm>
-      ) : null}
-    </>
   );
 }

@@ -5,7 +5,7 @@ import type { Rule } from "../../api/types.ts";
 import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { Page } from "../../components/page.tsx";
-import { Confirm } from "../../controls/dialog.tsx";
+import { DeleteButton } from "../../components/records/delete.tsx";
 import { Icon } from "../../controls/icon.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { Switch } from "../../controls/switch.tsx";
@@ -171,10 +171,6 @@ function RuleItem({ rule, at, count, task, onTurn, onMove, onDelete }: ItemProps
 }
 
 function Actions({ rule: { id, name }, at, count, task, onMove, onDelete }: Omit<ItemProps, "onTurn">) {
-  const deletes = useSignal(false);
-  const close = () => {
-    deletes.value = false;
-  };
   return (
     <>
       <MoveButton step={-1} {...{ name, at, count, task, onMove }} />
@@ -182,19 +178,9 @@ function Actions({ rule: { id, name }, at, count, task, onMove, onDelete }: Omit
       <a class="button small" href={urlWith({ edit: id })} aria-label={`Edit ${name}`}>
         Edit
       </a>
-      <button
-        type="button"
-        class="button small"
-        aria-label={`Delete ${name}`}
-        onClick={() => (deletes.value = true)}
-      >
-        Delete
-      </button>
-      {deletes.value ? (
-        <Confirm title={`Delete ${name}?`} verb="Delete rule" onConfirm={onDelete} onClose={close}>
-          <p>The rule is deleted. Messages that met it keep its name.</p>
-        </Confirm>
-      ) : null}
+      <DeleteButton name={name} noun="rule" label={`Delete ${name}`} onDelete={onDelete}>
+        The rule is deleted. Messages that met it keep its name.
+      </DeleteButton>
     </>
   );
 }

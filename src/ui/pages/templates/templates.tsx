@@ -3,6 +3,7 @@ import type { Template } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
+import { DeleteButton } from "../../components/records/delete.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { codeContext } from "../../state/installation.ts";
@@ -11,7 +12,6 @@ import { can } from "../../state/session.ts";
 import { curlText } from "../../words/code.ts";
 import { useSignal } from "@preact/signals";
 import { post, get, remove } from "../../api/client.ts";
-import { Confirm } from "../../controls/dialog.tsx";
 import { TextField } from "../../controls/form.tsx";
 import { useResource } from "../../api/resource.ts";
 import { Id } from "../../controls/copy.tsx";
@@ -145,29 +145,14 @@ function sendWith({ id }: Template): void {
 }
 
 function Delete({ template: { name }, path }: { template: Template; path: string }) {
-  const open = useSignal(false);
   const erase = async () => {
     await remove(path);
     navigate("/templates");
   };
   return (
-    <>
-      <button type="button" class="button" onClick={() => (open.value = true)}>
-        Delete
-      </button>
-      {open.value ? (
-        <Confirm
-          title={`Delete ${name}?`}
-          verb="Delete template"
-          onConfirm={erase}
-          onClose={() => (open.value = false)}
-        >
-          <p>
-            The template is deleted, and sends that name it are refused. Messages that wait to be filled with
-            it fail.
-          </p>
-        </Confirm>
-      ) : null}
-    </>
+    <DeleteButton name={name} noun="template" class="button" onDelete={erase}>
+      The template is deleted, and sends that name it are refused. Messages that wait to be filled with it
+      fail.
+    </DeleteButton>
   );
 }
