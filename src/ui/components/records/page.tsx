@@ -22,6 +22,7 @@ import { DeleteButton } from "./delete.tsx";
 
 interface Row {
   id: string;
+  name: string;
 }
 
 /** Milliseconds between two reads of what moves, and minimum time between those after events. */
@@ -53,7 +54,6 @@ export interface RecordKind<Item extends Row> {
   api: string;
   /** The scope of changes. */
   scope: string;
-  nameOf: (record: Item) => string;
   heads: readonly string[];
   Cells: ComponentType<{ record: Item }>;
   Form: ComponentType<RecordFormProps<Item>>;
@@ -226,7 +226,7 @@ function Actions<Item extends Row>({ kind, record, onChanged, onDelete }: Action
         </button>
       )}
       {kind.mayGo?.(record) === false ? null : (
-        <DeleteButton name={kind.nameOf(record)} noun={kind.noun} onDelete={onDelete}>
+        <DeleteButton name={record.name} noun={kind.noun} onDelete={onDelete}>
           {kind.loses}
         </DeleteButton>
       )}

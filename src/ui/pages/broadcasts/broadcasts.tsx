@@ -24,7 +24,6 @@ const BROADCASTS: RecordKind<Broadcast> = {
   path: "/broadcasts",
   api: "/v1/broadcasts",
   scope: "audience:write",
-  nameOf: ({ name }) => name,
   heads: ["State", "Name", "Subject and results", "Age"],
   Cells,
   Form: NewBroadcast,

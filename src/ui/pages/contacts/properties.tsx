@@ -14,7 +14,6 @@ const PROPERTIES: RecordKind<ContactProperty> = {
   path: "/properties",
   api: "/v1/contact-properties",
   scope: "audience:write",
-  nameOf: ({ name }) => name,
   heads: ["Type", "Name", "If a contact has none", "Age"],
   Cells,
   Form: PropertyForm,

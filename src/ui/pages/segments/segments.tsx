@@ -26,7 +26,6 @@ const SEGMENTS: RecordKind<Segment> = {
   path: "/segments",
   api: "/v1/segments",
   scope: "audience:write",
-  nameOf: ({ name }) => name,
   heads: ["Contacts now", "Name", "Filter", "Age"],
   Cells,
   Form: SegmentForm,

@@ -17,7 +17,6 @@ const TOPICS: RecordKind<Topic> = {
   path: "/topics",
   api: "/v1/topics",
   scope: "audience:write",
-  nameOf: ({ name }) => name,
   heads: ["Unless they choose", "Name", "Description", "Age"],
   Cells,
   Form: TopicForm,
