@@ -73,14 +73,3 @@ export function useLiveReload(
     };
   }, [ms]);
 }
-
-/** Reads something again after each change that this tab counts. One that appears reads by itself. */
-export function useReloadAfter(changes: Signal<number>, reload: () => void): void {
-  const count = changes.value;
-  const known = useRef(count);
-  useEffect(() => {
-    if (count === known.current) return;
-    known.current = count;
-    reload();
-  }, [count]);
-}

@@ -161,7 +161,7 @@ export function useResource<Value>(key: string, load: () => Promise<Value>): Res
   return resource;
 }
 
-/** Reads again when a fact changes that the answer depends on. At first it does not: what appears is read by itself. */
+/** Reads something again when a fact changes that its answer depends on. What has just appeared reads by itself. */
 export function useReloadAfter(fact: string | number, reload: () => void): void {
   const known = useRef(fact);
   useEffect(() => {

@@ -1,8 +1,8 @@
 import { useEffect } from "preact/hooks";
 import { type Signal, useSignal } from "@preact/signals";
-import { liveState, useLiveReload, useReloadAfter } from "../api/live.ts";
+import { liveState, useLiveReload } from "../api/live.ts";
 import { get, type Query } from "../api/client.ts";
-import { useResource } from "../api/resource.ts";
+import { useReloadAfter, useResource } from "../api/resource.ts";
 import type { LiveEvent, Page } from "../api/types.ts";
 import { mayOpen, type Section, SECTIONS } from "./routes.ts";
 import { chooseProject, me, project, projectId, projects, signOut } from "../state/session.ts";
@@ -134,7 +134,7 @@ function useCount({ path, query, word }: Counted) {
 function Waiting({ counted }: { counted: Counted }) {
   const { reload } = useCount(counted);
   useLiveReload(reload, counted.everyMs, counted.concerns);
-  useReloadAfter(counted.changes, reload);
+  useReloadAfter(counted.changes.value, reload);
   return <Shown counted={counted} />;
 }
 

@@ -2,8 +2,8 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { get } from "../../api/client.ts";
-import { isSeen, useLiveReload, useReloadAfter } from "../../api/live.ts";
-import { useResource } from "../../api/resource.ts";
+import { isSeen, useLiveReload } from "../../api/live.ts";
+import { useReloadAfter, useResource } from "../../api/resource.ts";
 import type { Conversation as Answer, Inbox, Thread, ThreadChanges } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
 import { useTask } from "../../controls/task.ts";
@@ -46,7 +46,7 @@ export function Conversation({ id, inboxes, onClose, onLeave }: ConversationProp
     REFRESH_MS,
     ({ type, messageId }) => type === "inbound_received" || known(messageId),
   );
-  useReloadAfter(undone, thread.reload);
+  useReloadAfter(undone.value, thread.reload);
   const task = useTask();
   const turn = useRef<Promise<unknown>>(Promise.resolve());
   const left = useRef(false);

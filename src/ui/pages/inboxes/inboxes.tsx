@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { get } from "../../api/client.ts";
-import { useLiveReload, useReloadAfter } from "../../api/live.ts";
+import { useLiveReload } from "../../api/live.ts";
 import { usePages } from "../../api/pages.ts";
-import { useResource } from "../../api/resource.ts";
+import { useReloadAfter, useResource } from "../../api/resource.ts";
 import type { Inbox, Thread } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { Icon } from "../../controls/icon.tsx";
@@ -69,7 +69,7 @@ export function InboxesPage({ params }: PageProps) {
   const pages = usePages<Thread>("/v1/threads", filter, orderOf);
   useLiveReload(pages.refresh, REFRESH_MS);
   const mailbox = useMailbox().value.value;
-  useReloadAfter(readChanges, pages.refresh);
+  useReloadAfter(readChanges.value, pages.refresh);
   const list = inboxes.value.value?.data ?? null;
   const chosen = list?.find(({ id }) => id === inboxId);
   const listPath = inboxId === null ? "/inboxes" : `/inboxes/${inboxId}`;

@@ -1,7 +1,6 @@
 import { signal } from "@preact/signals";
 import { get } from "../../api/client.ts";
-import { useReloadAfter } from "../../api/live.ts";
-import { type Resource, useResource } from "../../api/resource.ts";
+import { type Resource, useReloadAfter, useResource } from "../../api/resource.ts";
 import type { Labelling } from "../../api/types.ts";
 import { me } from "../../state/session.ts";
 
@@ -11,7 +10,7 @@ export const labelChanges = signal(0);
 /** The labels in use, and the members whom threads can be assigned to. */
 export function useMailbox(): Resource<Labelling> {
   const mailbox = useResource("mailbox", () => get<Labelling>("/v1/mailbox"));
-  useReloadAfter(labelChanges, mailbox.reload);
+  useReloadAfter(labelChanges.value, mailbox.reload);
   return mailbox;
 }
 

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
-import { draftsSaved, useLiveReload, useReloadAfter } from "../../../api/live.ts";
-import { useResource } from "../../../api/resource.ts";
+import { draftsSaved, useLiveReload } from "../../../api/live.ts";
+import { useReloadAfter, useResource } from "../../../api/resource.ts";
 import type { DraftRecord } from "../../../api/types.ts";
 import { RelativeTime } from "../../../components/time.tsx";
 import { Confirm } from "../../../controls/dialog.tsx";
@@ -35,8 +35,8 @@ const REFRESH_MS = 1_000;
 
 /** Reads drafts again when this tab or a program saves one, and when events may have been missed. */
 export function useDraftReload(reload: () => void): void {
-  useReloadAfter(draftChanges, reload);
-  useReloadAfter(draftsSaved, reload);
+  useReloadAfter(draftChanges.value, reload);
+  useReloadAfter(draftsSaved.value, reload);
   useLiveReload(reload, REFRESH_MS, () => false);
 }
 
