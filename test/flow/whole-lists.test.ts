@@ -29,9 +29,11 @@ describe("a whole list as CSV", () => {
     await service.call("POST", "/v1/contacts", body);
     const [head, row, end] = await csv("/v1/contacts");
     expect(head).toBe(
-      "email,firstName,lastName,subscribed,unsubscribedAt,metadata,properties,topics,createdAt,updatedAt",
+      "email,firstName,lastName,subscribed,unsubscribedAt,metadata,properties,topics,lastSentAt,lastOpenedAt,lastClickedAt,createdAt,updatedAt",
     );
-    expect(row).toStartWith(`ana@one.test,"'=HYPERLINK(""x"")","Lima, Ana",true,,"{""id"":""7""}",{},{},2`);
+    expect(row).toStartWith(
+      `ana@one.test,"'=HYPERLINK(""x"")","Lima, Ana",true,,"{""id"":""7""}",{},{},,,,2`,
+    );
     expect(end).toBe("");
   });
 

@@ -153,7 +153,7 @@ describe("the page of routes", () => {
       await press("Delete");
       await fill("Type chosen to confirm", "chosen");
       await inDialog("Delete route");
-      await see("A project, domain or warm-up names this route.");
+      await see("A project, domain, unsent broadcast or warm-up names this route.");
       await wide("PATCH", `/v1/senders/${project.id}`, { routeIds: [] });
       await ofProject("PATCH", `/v1/domains/${domain}`, { routeIds: [] });
       await inDialog("Delete route");
