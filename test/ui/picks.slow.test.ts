@@ -278,7 +278,8 @@ browserTest(
     await see("proposes this message");
     await press("Send draft");
     await see("Leaves in 10 seconds");
-    await see("Replies that are not sent yet appear here, and what programs propose");
+    // The draft of the test before may still be there.
+    await ui.page.getByRole("link", { name: /News/ }).waitFor({ state: "detached" });
     await propose({ threadId, text: "I can help" });
     await ui.page.getByRole("link", { name: /bot.*Proposed/ }).click();
     await see("proposes this reply");
