@@ -53,13 +53,7 @@ export function List<Row>(props: ListProps<Row>) {
   return (
     <div class={`list ${columns} ${bulk === undefined ? "" : "pickable"}`} aria-busy={pages.loading.value}>
       {bulk === undefined ? null : <PickBar picks={picks} pages={pages} bulk={bulk} />}
-      {props.heads === undefined ? null : (
-        <div class="list-heads" aria-hidden="true">
-          {props.heads.map((head, column) => (
-            <span key={column}>{head}</span>
-          ))}
-        </div>
-      )}
+      {props.heads === undefined ? null : <ListHeads heads={props.heads} />}
       {pages.waiting.value > 0 ? (
         <button type="button" class="pill" onClick={showNew}>
           {counted(pages.waiting.value, "new", "new")}
@@ -108,4 +102,15 @@ function useFresh<Row>(pages: Pages<Row>, keyOf: (row: Row) => string): number {
   const known = first.current;
   if (known === null || known.pages !== pages) return 0;
   return known.key === null ? rows.length : rows.findIndex((row) => keyOf(row) === known.key);
+}
+
+/** Headings of the columns. Screen readers have the words of the rows. */
+export function ListHeads({ heads }: { heads: readonly string[] }) {
+  return (
+    <div class="list-heads" aria-hidden="true">
+      {heads.map((head, column) => (
+        <span key={column}>{head}</span>
+      ))}
+    </div>
+  );
 }

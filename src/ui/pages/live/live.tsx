@@ -7,6 +7,7 @@ import type { LiveEvent } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { now } from "../../browser/clock.ts";
 import { Icon } from "../../controls/icon.tsx";
+import { ListHeads } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { Rows } from "../../components/rows.tsx";
 import { SearchField } from "../../components/search.tsx";
@@ -115,34 +116,37 @@ export function LivePage() {
         </div>
       }
     >
-      <div class="tail columns-event" ref={scroller}>
-        {shown.length === 0 ? (
-          <EmptyState
-            action={
-              <a class="button" href="/messages?compose=1">
-                Send a message
-              </a>
-            }
-            command={curlText("GET", "/v1/events/stream", undefined, codeContext()).replace(
-              "curl",
-              "curl -N",
-            )}
-          >
-            {events.length === 0
-              ? "Events appear here in the moment they are stored."
-              : "None of the events so far fits the filter."}
-          </EmptyState>
-        ) : (
-          <Rows
-            label="Events"
-            rows={shown}
-            keyOf={({ id }) => id}
-            hrefOf={({ messageId }) => `/messages/${messageId}`}
-            cells={(event) => <Cells event={event} />}
-            scroller={scroller}
-            onView={onView}
-          />
-        )}
+      <div class="list columns-event">
+        <ListHeads heads={["Time", "Event", "Address", "Details", ""]} />
+        <div class="tail" ref={scroller}>
+          {shown.length === 0 ? (
+            <EmptyState
+              action={
+                <a class="button" href="/messages?compose=1">
+                  Send a message
+                </a>
+              }
+              command={curlText("GET", "/v1/events/stream", undefined, codeContext()).replace(
+                "curl",
+                "curl -N",
+              )}
+            >
+              {events.length === 0
+                ? "Events appear here in the moment they are stored."
+                : "None of the events so far fits the filter."}
+            </EmptyState>
+          ) : (
+            <Rows
+              label="Events"
+              rows={shown}
+              keyOf={({ id }) => id}
+              hrefOf={({ messageId }) => `/messages/${messageId}`}
+              cells={(event) => <Cells event={event} />}
+              scroller={scroller}
+              onView={onView}
+            />
+          )}
+        </div>
       </div>
     </Page>
   );
