@@ -138,3 +138,4 @@ const figures = {
 await child.end();
 for (const [name, figure] of Object.entries(figures)) console.log(`${name}: ${figure.toFixed(1)}`);
 handOver({ broadcast: figures });
+process.exit(0);

@@ -50,7 +50,7 @@ interface Making extends Sending {
 export const BROADCASTS_PER_TURN = 20;
 export const STEPS_PER_TURN = 100;
 /** Messages made in one write. A receipt that is sent at the same time waits for no more. */
-export const MESSAGES_PER_STEP = 10;
+export const MESSAGES_PER_STEP = 4;
 /** Maximum number of due bulk messages of a project before more are made. So few are held by a pause, and few are in the way of other bulk mail. */
 export const MAX_DUE = 2000;
 

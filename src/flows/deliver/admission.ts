@@ -13,7 +13,7 @@ import type { Clock } from "../../core/time/clock.ts";
 export const RENDERING_LIMITS: AdmissionLimits = { total: 32, perOwner: 16, maxWaiting: 20_000 };
 
 /** What a message of a broadcast weighs among these. More of a broadcast at once would fill the places of a receipt. */
-export const BROADCAST_WEIGHT = 4;
+export const BROADCAST_WEIGHT = 8;
 
 /** Octets above which a message is large. */
 export const LARGE_MESSAGE_OCTETS = 256 * 1024;

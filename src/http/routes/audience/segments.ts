@@ -97,7 +97,7 @@ function countRoute({ db }: Pick<Store, "db">): Route {
     readsOnly: true,
     costly: "content",
     summary: "Count the contacts that pass a filter, and show some",
-    description: `The filter need not be saved. After reading ${MAX_VALUES_READ.toLocaleString("en-US")} values, such as those of two conditions for a million contacts, the count is an estimate. With \`exact\`, each condition takes about a tenth of a second for a million contacts.`,
+    description: `The filter need not be saved. After reading ${MAX_VALUES_READ.toLocaleString("en-US")} values, such as those of two conditions for 750,000 contacts, the count is an estimate. With \`exact\`, each condition takes about a tenth of a second for a million contacts.`,
     scope: "audience:read",
     body: Type.Object(
       {
