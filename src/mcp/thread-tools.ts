@@ -124,6 +124,27 @@ export const THREAD_TOOLS: readonly Tool[] = [
       }),
   },
   {
+    name: "forward_email",
+    title: "Forward an email",
+    description: "Sends a message on as a new one, from its inbox and in its conversation, below your text.",
+    scopes: ["emails:send", "emails:read"],
+    input: {
+      id: textInput("Id of the message, `msg_…`."),
+      to: addressesInput("The recipients."),
+      text: textInput("The plain text that comes first."),
+      as: choiceInput("inline", "attachment"),
+    },
+    required: ["id", "to"],
+    readOnly: false,
+    strangersWords: null,
+    run: (call, args) =>
+      call({
+        method: "POST",
+        path: `/v1/emails/${idIn(args, "id", "msg")}/forward`,
+        body: without(args, ["id"]),
+      }),
+  },
+  {
     name: "create_draft",
     title: "Propose a message",
     description:

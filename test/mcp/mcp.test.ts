@@ -203,6 +203,7 @@ describe("words of strangers", () => {
       reply: { threadId, text: "Hi" },
       update_thread: { threadId, labels: ["billing"] },
       add_note: { threadId, text: "Hi" },
+      forward_email: { id: messageId, to: [TO], text: "Please answer" },
       create_draft: { threadId, text: "Hi" },
       list_drafts: {},
       get_draft: { id: draft.id },
