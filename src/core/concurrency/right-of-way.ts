@@ -95,16 +95,3 @@ export class RightOfWay {
     });
   }
 }
-
-/** Returns a function that takes no turn while it runs, because it waits for a peer. */
-export function outOfTurn<Given, Made>(
-  work: Work,
-  run: (given: Given) => Promise<Made>,
-): (given: Given) => Promise<Made> {
-  return async (given) => {
-    work.end();
-    const made = await run(given);
-    await work.begin();
-    return made;
-  };
-}

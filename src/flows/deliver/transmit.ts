@@ -1,5 +1,5 @@
 import type { Demand, Release } from "../../core/concurrency/admission.ts";
-import { outOfTurn, type RightOfWay, type Work } from "../../core/concurrency/right-of-way.ts";
+import type { RightOfWay, Work } from "../../core/concurrency/right-of-way.ts";
 import type { RecipientStatus } from "../../core/messages/states.ts";
 import { log } from "../../log.ts";
 import { verpAddress } from "../../mail/verp.ts";
@@ -68,7 +68,7 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | nu
   const work = deps.rightOfWay.work(parseTransmitLane(job.lane).bulk);
   await work.begin();
   try {
-    return await transmitInTurn({ ...deps, deliver: outOfTurn(work, deps.deliver) }, job, work);
+    return await transmitInTurn(deps, job, work);
   } finally {
     work.end();
   }
@@ -116,7 +116,6 @@ function comeAgain(until: Promise<void> | null): Later | null {
   return until === null ? null : { until };
 }
 
-/** A try of a recipient. */
 interface Try {
   /** The name of a simulated recipient. */
   name: string | null;
@@ -134,7 +133,8 @@ async function tryOnce(deps: TransmitDeps, waiting: Due, { name, work, rendered 
   const since = deps.clock.elapsed();
   // The destination may have started to rest in the meantime.
   const tried =
-    outcomeBefore(deps, waiting, name) ?? (await attempt(deps, claiming, waiting, name, startedAt, rendered));
+    outcomeBefore(deps, waiting, name) ??
+    (await attempt(deps, claiming, waiting, { name, work, rendered }, startedAt));
   if (tried === null) return;
   const settling = settlingOf(deps, claiming, tried, name);
   countAttempt(deps, settling, deps.clock.elapsed() - since);
@@ -237,9 +237,8 @@ async function attempt(
   deps: TransmitDeps,
   { recipient, held }: Claiming,
   due: Due,
-  simulated: string | null,
+  { name: simulated, work, rendered }: Try,
   startedAt: number,
-  rendered: (() => void) | undefined,
 ): Promise<Tried | null> {
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord);
@@ -247,6 +246,7 @@ async function attempt(
     const owner = holderOf(recipient.senderId, due.testMode);
     const extra = deps.capture && !mail.isStored ? await keepCaptured(deps, owner, recipient, mail.raw) : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
+    work.end();
     const report = await deps.deliver({
       mailFrom: verpAddress(recipientToken(deps.verpKey, recipient), await deps.returnDomain(due)),
       rcptTo: recipient.email,
@@ -255,6 +255,7 @@ async function attempt(
       smtpUtf8: mail.smtpUtf8,
       stillWanted: claimCheck(deps, held, due.readAt),
     });
+    await work.begin();
     return { report, extra, decided: null };
   } catch (error) {
     if (error instanceof RenderingError) return notSent(startedAt, "rendering_failure", error.message);
