@@ -1,6 +1,6 @@
-import { RightOfWay } from "./core/concurrency/right-of-way.ts";
 import { mkdirSync } from "node:fs";
 import { type Config, ConfigError } from "./config.ts";
+import { RightOfWay } from "./core/concurrency/right-of-way.ts";
 import { type MakeRsaKey, newRsaKey } from "./core/crypto/rsa-key.ts";
 import { type Clock, within } from "./core/time/clock.ts";
 import { type Begun, bootstrap, type FirstStart } from "./flows/account/bootstrap.ts";

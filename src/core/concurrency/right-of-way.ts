@@ -31,23 +31,24 @@ export class RightOfWay {
     this.#clock = clock;
   }
 
-  /** Returns the turns of a message. */
-  work(isBulk: boolean): Work {
-    return isBulk ? { begin: () => this.#turn(), end: () => undefined } : this.#urgentWork();
-  }
-
-  /** Runs urgent work, such as a request that sends a message. */
-  async first<Value>(work: () => Promise<Value>): Promise<Value> {
-    this.#urgent++;
+  /** Runs the work of one message in turns. It begins with one. */
+  async run<Value>(isBulk: boolean, task: (work: Work) => Promise<Value>): Promise<Value> {
+    const work = isBulk ? { begin: () => this.turn(), end: () => undefined } : this.#urgentWork();
+    await work.begin();
     try {
-      return await work();
+      return await task(work);
     } finally {
-      this.#ended();
+      work.end();
     }
   }
 
+  /** Runs urgent work, such as a request that sends a message. */
+  first<Value>(task: () => Promise<Value>): Promise<Value> {
+    return this.run(false, task);
+  }
+
   /** Resolves when bulk work may take its next step. */
-  #turn(): Promise<void> {
+  turn(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.add(resolve);
       void this.#release();

@@ -41,7 +41,7 @@ import { pauseIfRevoked } from "./send.ts";
  */
 
 /** The services that make the messages of broadcasts. */
-interface Making extends Sending {
+interface BroadcastDeps extends Sending {
   /** Lets the steps wait for other mail. */
   rightOfWay: RightOfWay;
 }
@@ -63,7 +63,7 @@ const RETRY_MS = 5 * SECOND_MS;
  * Makes the chore. The messages of a step and the new position are one write that holds only while the broadcast is being sent and at
  * the position that was read. So a crash neither skips nor doubles a contact, and any number of processes may run it.
  */
-export function makeBroadcasts(deps: Making): () => Promise<void> {
+export function makeBroadcasts(deps: BroadcastDeps): () => Promise<void> {
   return async () => {
     for (const broadcast of await dueBroadcasts(deps.db, deps.clock.now(), BROADCASTS_PER_TURN))
       await actingAs(NOBODY, () => continueBroadcast(deps, broadcast)).catch((error: unknown) =>
@@ -72,7 +72,7 @@ export function makeBroadcasts(deps: Making): () => Promise<void> {
   };
 }
 
-async function continueBroadcast(deps: Making, found: Broadcast): Promise<void> {
+async function continueBroadcast(deps: BroadcastDeps, found: Broadcast): Promise<void> {
   let broadcast: Broadcast | null = found;
   for (let step = 0; broadcast !== null && step < STEPS_PER_TURN; step++) {
     const { senderId, id } = broadcast;
@@ -88,7 +88,7 @@ async function continueBroadcast(deps: Making, found: Broadcast): Promise<void> 
 }
 
 /** Takes the next step. Returns true if the turn has no more for this broadcast. */
-async function takeStep(deps: Making, broadcast: Broadcast): Promise<boolean> {
+async function takeStep(deps: BroadcastDeps, broadcast: Broadcast): Promise<boolean> {
   const { db, clock } = deps;
   const now = clock.now();
   const project = await findShownProject(db, broadcast.senderId);
@@ -132,13 +132,13 @@ async function takeStep(deps: Making, broadcast: Broadcast): Promise<boolean> {
 }
 
 /** Lets those of other projects go first, even if the project is being deleted. Returns true. */
-async function postpone({ db }: Making, broadcast: Broadcast, nextAt: number): Promise<boolean> {
+async function postpone({ db }: BroadcastDeps, broadcast: Broadcast, nextAt: number): Promise<boolean> {
   await db.write(advanceBroadcast(broadcast, { nextAt }));
   return true;
 }
 
 /** Ends a broadcast, or the test of its subjects, once each message was tried. Returns true. */
-async function end({ db }: Making, broadcast: Broadcast, now: number): Promise<boolean> {
+async function end({ db }: BroadcastDeps, broadcast: Broadcast, now: number): Promise<boolean> {
   const changes = (await hasUntried(db, broadcast))
     ? { nextAt: now + SECOND_MS }
     : await afterLast(db, broadcast, now);
@@ -177,13 +177,12 @@ interface Step {
 }
 
 async function makeMessages(
-  deps: Making,
+  deps: BroadcastDeps,
   step: Step,
   contacts: readonly BroadcastContact[],
   lastContactId: string,
 ): Promise<void> {
   const { project, broadcast, now } = step;
-  const turn = deps.rightOfWay.work(true);
   const wanted = await thoseWhoMayGetIt(deps, step, contacts);
   const fallbacks = wanted.length === 0 ? {} : await fallbacksOf(deps.db, project.id);
   const used = usedFields(broadcast.variables);
@@ -191,7 +190,7 @@ async function makeMessages(
   const tested: { id: string; variant: Variant }[] = [];
   for (const contact of wanted) {
     // Its queries resolve without a pause, so a receipt would wait for all of them.
-    await turn.begin();
+    await deps.rightOfWay.turn();
     const data = mergeData(used, contact, fallbacks);
     const { variant, ...chosen } = subjectFor(broadcast, contact.place);
     const subject = await renderedSubject(deps, project.id, chosen.subject, data ?? {});
@@ -208,7 +207,7 @@ async function makeMessages(
     nextAt: nextStepAt(broadcast, sends.length, now),
     problem: null,
   });
-  await turn.begin();
+  await deps.rightOfWay.turn();
   if (sends.length === 0) return void (await deps.db.write(advance));
   await commitSends(deps, project, sends, (refused) => {
     // All of a step or nothing: a part of it would move the position past the rest.
@@ -219,7 +218,7 @@ async function makeMessages(
 
 /** Returns the contacts that are neither suppressed nor unsubscribed, and get the topic. It is checked again when a message leaves. */
 async function thoseWhoMayGetIt(
-  { db }: Making,
+  { db }: BroadcastDeps,
   { project, broadcast: { topicId }, now }: Step,
   contacts: readonly BroadcastContact[],
 ): Promise<readonly BroadcastContact[]> {
@@ -240,7 +239,7 @@ function contentOf({ octets }: Broadcast): SendContent {
 }
 
 async function prepare(
-  deps: Making,
+  deps: BroadcastDeps,
   { project, broadcast }: Step,
   contact: BroadcastContact,
   { subject, data }: { subject: string; data: Record<string, unknown> | null },
@@ -266,7 +265,11 @@ async function prepare(
  * Decides what becomes of a broadcast whose step failed. Without volume it waits for the next day; refused for another reason it is
  * paused until a person resumes it. Returns true.
  */
-async function settleFailure({ db, clock }: Making, broadcast: Broadcast, error: unknown): Promise<boolean> {
+async function settleFailure(
+  { db, clock }: BroadcastDeps,
+  broadcast: Broadcast,
+  error: unknown,
+): Promise<boolean> {
   if (isBroken(error, "changed_since_read")) return true;
   const now = clock.now();
   const isRefused = error instanceof AppError && error.type !== "service_unavailable";

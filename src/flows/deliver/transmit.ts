@@ -65,13 +65,7 @@ export interface TransmitDeps extends Making, Outbox {
  * should come again, or null if it is over or left to the sweep.
  */
 export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | null> {
-  const work = deps.rightOfWay.work(parseTransmitLane(job.lane).bulk);
-  await work.begin();
-  try {
-    return await transmitInTurn(deps, job, work);
-  } finally {
-    work.end();
-  }
+  return deps.rightOfWay.run(parseTransmitLane(job.lane).bulk, (work) => transmitInTurn(deps, job, work));
 }
 
 async function transmitInTurn(deps: TransmitDeps, job: Job, work: Work): Promise<Later | null> {

@@ -1,5 +1,5 @@
-import type { RightOfWay } from "../../core/concurrency/right-of-way.ts";
 import { splitAddress, type Mailbox } from "../../core/addresses.ts";
+import type { RightOfWay } from "../../core/concurrency/right-of-way.ts";
 import { UNBOUND } from "../../core/key-bounds.ts";
 import { AppError, type ErrorCode } from "../../core/errors.ts";
 import type { SendLimits } from "../../core/messages/send-rules.ts";

@@ -7,11 +7,7 @@ function ground() {
   const clock = manualClock();
   const way = new RightOfWay(clock);
   const steps: string[] = [];
-  const bulk = (name: string) =>
-    way
-      .work(true)
-      .begin()
-      .then(() => void steps.push(name));
+  const bulk = (name: string) => way.run(true, async () => void steps.push(name));
   return { clock, way, steps, bulk };
 }
 
@@ -30,15 +26,14 @@ test("bulk steps go on one in each tick of the event loop", async () => {
 
 test("bulk steps wait until all urgent work has ended", async () => {
   const { way, steps, bulk } = ground();
-  const receipt = way.work(false);
   const request = Promise.withResolvers<void>();
-  // A second begin counts nothing twice.
-  await receipt.begin();
-  await receipt.begin();
   const running = way.first(() => request.promise);
   const both = [bulk("a"), bulk("b")];
-  receipt.end();
-  receipt.end();
+  await way.run(false, async (work) => {
+    // A second begin counts nothing twice, and neither does a second end.
+    await work.begin();
+    work.end();
+  });
   await ticks();
   expect(steps).toEqual([]);
   request.reject(new Error("refused"));
@@ -49,7 +44,7 @@ test("bulk steps wait until all urgent work has ended", async () => {
 
 test("each bulk step waits no longer than the maximum for urgent work that does not end", async () => {
   const { clock, way, steps, bulk } = ground();
-  await way.work(false).begin();
+  void way.first(() => new Promise(() => undefined));
   const both = [bulk("a"), bulk("b")];
   await clock.armed(MAX_WAIT_MS);
   clock.advance(MAX_WAIT_MS - 1);
