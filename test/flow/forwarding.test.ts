@@ -13,6 +13,7 @@ import { dueEffects, MAX_BOUNCES } from "../../src/store/rules/rule-effects.ts";
 import { confirmedForward } from "../support/forwards.ts";
 import { delivered, deliverRaw, type Letter } from "../support/mail-in.ts";
 import { type MxMessage, startMx, type TestMx } from "../support/mx.ts";
+import { interject } from "../support/interject.ts";
 import { until } from "../support/poll.ts";
 import { reportMail } from "../support/report-mail.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
@@ -301,6 +302,17 @@ test("a message to two inboxes is forwarded once, and the copy of the second one
   expect((await record(second)).forwarded).toMatchObject([{ to: FAR, status: "not_forwarded", reason }]);
   expect(await triedForwards(first.id)).toMatchObject([{ reason: null }]);
   expect(await triedForwards(second)).toMatchObject([{ reason }]);
+});
+
+// Bun fails a test with an unhandled rejection.
+test("a trial whose forward cannot be checked fails as one request, and leaves no rejection unhandled", async () => {
+  const { id } = await received({ body: "unchecked" });
+  await call("POST", "/v1/templates", { name: "Away", slug: "away", subject: "Re", text: "Away" });
+  await newRule(FAR, { then: { forwardTo: FAR, replyTemplateId: "away" } });
+  void interject(service.app.db, { sql: /FROM rules WHERE sender_id = \? AND id/, when: "before" }, () =>
+    Promise.reject(new Error("no answer")),
+  );
+  expect((await call("POST", "/v1/rules/try", { emailId: id })).status).toBe(500);
 });
 
 test("a rule forwards to a confirmed address alone, and no more once that is removed", async () => {

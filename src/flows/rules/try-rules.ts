@@ -25,7 +25,7 @@ import { storedRuleMail } from "./rule-mail.ts";
 /** Why a reply is not sent: the rule has answered the author within a day. */
 const ANSWERED_TODAY = "answered_today";
 
-/** The rules that were asked about a message on trial, and what they would do. */
+/** The enabled rules with their conditions as a message on trial meets them, and what they would do to it. */
 export interface Trial {
   checked: CheckedRule[];
   ruling: Omit<Ruling, "reply" | "forwards"> & { reply: TriedReply | null; forwards: TriedForward[] };
@@ -35,8 +35,8 @@ type TriedReply = Omit<NonNullable<Ruling["reply"]>, "reason"> & { reason: strin
 type TriedForward = Omit<Ruling["forwards"][number], "reason"> & { reason: string | null };
 
 /**
- * Finds out what the enabled rules would do to a received message, by the steps that do it. Changes nothing. Returns null if the
- * project has none of that id.
+ * Returns what the enabled rules would do to a received message, by the steps that do it; null if the project has no such message.
+ * Changes nothing.
  */
 export async function tryRules(
   deps: Sending,
@@ -57,11 +57,13 @@ export async function tryRules(
     message: record.message,
     by: { project, by: { keyId: null, bounds: UNBOUND }, now },
   };
-  const forwards = ruling.forwards.map(async (forward) => ({
-    ...forward,
-    reason:
-      forward.reason ?? sharedReason(record.forwards, forward) ?? (await tryForward(deps, trying, forward)),
-  }));
+  const forwards = await Promise.all(
+    ruling.forwards.map(async (forward) => ({
+      ...forward,
+      reason:
+        forward.reason ?? sharedReason(record.forwards, forward) ?? (await tryForward(deps, trying, forward)),
+    })),
+  );
   const { reply, assigneeId } = ruling;
   const canHaveIt = assigneeId !== null && (await isAssignable(db, project, assigneeId));
   return {
@@ -70,7 +72,7 @@ export async function tryRules(
       ...ruling,
       assigneeId: canHaveIt ? assigneeId : null,
       reply: reply && { ...reply, reason: reply.reason ?? (await tryReply(deps, trying, reply)) },
-      forwards: await Promise.all(forwards),
+      forwards,
     },
   };
 }
