@@ -2,10 +2,11 @@ import type { Author } from "../../core/threads/author.ts";
 import { entriesOf } from "../../core/messages/address-input.ts";
 import { idCeiling } from "../../core/ids.ts";
 import type { DraftItem } from "../../core/threads/draft.ts";
-import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
+import { changesRow, type Db, type Guard, type Statement, type Value } from "../engine/client.ts";
 import { json, plain, table } from "../engine/columns.ts";
 import { requireGuard, requireRoom } from "../engine/guards.ts";
 import { logDraft } from "../events/event-log.ts";
+import { allOf, type Condition } from "../matching/substring.ts";
 import { changeResult, type ChangeLimit } from "../projects/holdings.ts";
 
 /** Maximum number of drafts of a project. */
@@ -83,22 +84,19 @@ export function listDrafts(
   senderId: string,
   { threadId, inboxId, authorId, authorType, after, take }: DraftPage,
 ): Promise<DraftSummary[]> {
-  const wanted = [
-    ["thread_id = ?", threadId],
-    ["(SELECT inbox_id FROM threads WHERE threads.id = thread_id) = ?", inboxId],
-    ["author ->> '$.id' = ?", authorId],
-    ["author ->> '$.type' = ?", authorType],
-  ].flatMap(([sql, value]) => (value === null || value === undefined ? [] : [{ sql: `AND ${sql}`, value }]));
-  const filter = wanted.map(({ sql }) => sql).join(" ");
-  return summaries(db, `sender_id = ? ${filter} AND id < ? ORDER BY id DESC LIMIT ?`, [
-    senderId,
-    ...wanted.map(({ value }) => value),
-    after ?? idCeiling("drf"),
-    take,
+  const when = (value: string | null, sql: string): Condition[] =>
+    value === null ? [] : [{ sql, args: [value] }];
+  const { sql, args } = allOf([
+    { sql: "sender_id = ? AND id < ?", args: [senderId, after ?? idCeiling("drf")] },
+    ...when(threadId, "thread_id = ?"),
+    ...when(inboxId, "(SELECT inbox_id FROM threads WHERE threads.id = thread_id) = ?"),
+    ...when(authorId, "author ->> '$.id' = ?"),
+    ...when(authorType, "author ->> '$.type' = ?"),
   ]);
+  return summaries(db, `${sql} ORDER BY id DESC LIMIT ?`, [...args, take]);
 }
 
-async function summaries(db: Db, where: string, args: (string | number)[]): Promise<DraftSummary[]> {
+async function summaries(db: Db, where: string, args: Value[]): Promise<DraftSummary[]> {
   const rows = await db.all<{ draft: string }>(
     `SELECT json_object(${DRAFTS.jsonPairs("drafts", ["id", "threadId", "author", "version", "createdAt", "updatedAt"])},
       'to', json(COALESCE(item -> '$.to', '[]')), 'subject', COALESCE(NULLIF(item ->> '$.subject', ''), (SELECT subject FROM threads WHERE threads.id = thread_id), ''),
