@@ -15,6 +15,7 @@ import { BEGIN, fillLists, STEP_MS } from "./support/fill-lists.ts";
 import { benchFolder } from "./support/folder.ts";
 import { PROJECTS, RARE, THEIRS } from "./support/listed-messages.ts";
 import { chosen, keptFolder, numberOption } from "./support/options.ts";
+import { accountRow } from "./support/projects.ts";
 import { median } from "./support/table.ts";
 
 const FEW = 10_000;
@@ -91,12 +92,7 @@ async function filled(count: number): Promise<Db> {
 }
 
 async function fill(db: Db, count: number): Promise<void> {
-  await db.write([
-    {
-      sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc', 'a', 'a@a.example', 0)",
-      args: [],
-    },
-  ]);
+  await db.write([accountRow()]);
   await fillLists(db, "acc", count);
 }
 

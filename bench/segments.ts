@@ -18,6 +18,8 @@ import { insertContact } from "../src/store/projects/contacts.ts";
 import { handOver } from "./support/figures.ts";
 import { benchFolder } from "./support/folder.ts";
 import { keptFolder, numberOption } from "./support/options.ts";
+import { processorTime } from "./support/processor-time.ts";
+import { accountRow, projectRow } from "./support/projects.ts";
 import { median } from "./support/table.ts";
 
 const CONTACTS = numberOption("contacts", 1_000_000);
@@ -62,13 +64,13 @@ async function fill(db: Db): Promise<void> {
   if (had >= CONTACTS) return;
   if (had === 0) await addProject(db);
   const [topic] = await topicShapes(db, PROJECT);
-  const before = process.cpuUsage();
-  for (let at = had; at < CONTACTS; at += PER_WRITE)
-    await db.write(
-      Array.from({ length: PER_WRITE }, (_, nth) => insertContact(contactAt(at + nth, topic?.id ?? ""))),
-    );
-  const { user, system } = process.cpuUsage(before);
-  const each = (user + system) / (CONTACTS - had);
+  const spent = await processorTime(async () => {
+    for (let at = had; at < CONTACTS; at += PER_WRITE)
+      await db.write(
+        Array.from({ length: PER_WRITE }, (_, nth) => insertContact(contactAt(at + nth, topic?.id ?? ""))),
+      );
+  });
+  const each = spent / (CONTACTS - had);
   console.log(`${CONTACTS - had} contacts, ${each.toFixed(0)} µs of the processor for each`);
 }
 
@@ -76,15 +78,8 @@ async function addProject(db: Db): Promise<void> {
   const owned = { senderId: PROJECT, createdAt: BEGIN, updatedAt: BEGIN };
   const topic = { id: newId("top", BEGIN), name: "News", description: "", defaultSubscribed: true };
   await db.write([
-    {
-      sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc', 'a', 'a@a.example', 0)",
-      args: [],
-    },
-    {
-      sql: `INSERT INTO senders (id, account_id, external_id, name, plan, trust_tier, created_at)
-        VALUES (?, 'acc', 'p', 'p', 'unlimited', 'unlimited', 0)`,
-      args: [PROJECT],
-    },
+    accountRow(),
+    projectRow("acc", PROJECT),
     ...SHAPES.flatMap((shape) =>
       insertProperty({ ...owned, ...shape, id: newId("prp", BEGIN), fallback: null }),
     ),
@@ -178,10 +173,10 @@ for (const [name, filter] of casesWith(topics[0]?.id ?? "")) {
     const times: number[] = [];
     let count = 0;
     for (let sample = 0; sample < SAMPLES; sample++) {
-      const before = process.cpuUsage();
-      count = (await passingContacts(db, PROJECT, condition, { most, sample: SAMPLE })).count;
-      const { user, system } = process.cpuUsage(before);
-      times.push((user + system) / 1000);
+      const spent = await processorTime(async () => {
+        count = (await passingContacts(db, PROJECT, condition, { most, sample: SAMPLE })).count;
+      });
+      times.push(spent / 1000);
     }
     return { count, ms: median(times) };
   };

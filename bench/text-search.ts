@@ -18,6 +18,7 @@ import { BEGIN, STEP_MS } from "./support/fill-lists.ts";
 import { benchFolder } from "./support/folder.ts";
 import { PROJECTS } from "./support/listed-messages.ts";
 import { flag, keptFolder, numberOption } from "./support/options.ts";
+import { processorTime } from "./support/processor-time.ts";
 import { modelFiller, type Spent, TEXT_OCTETS, textFiller, wordOfOne } from "./support/searched-texts.ts";
 import { median } from "./support/table.ts";
 
@@ -49,10 +50,8 @@ const casesOf = (size: number): readonly [name: string, text: string, filter?: M
 async function times(work: (sample: number) => Promise<unknown>): Promise<number[]> {
   const found: number[] = [];
   for (let sample = -WARM_UP; sample < SAMPLES; sample++) {
-    const before = process.cpuUsage();
-    await work(sample);
-    const { user, system } = process.cpuUsage(before);
-    if (sample >= 0) found.push((user + system) / 1000);
+    const spent = await processorTime(() => work(sample));
+    if (sample >= 0) found.push(spent / 1000);
   }
   return found.sort((a, b) => a - b);
 }
@@ -85,9 +84,9 @@ async function measure(size: number, spent: Spent): Promise<Record<string, Recor
   console.log(
     "| search | p10 ms | p50 ms | p99 ms | times the list | found |\n| --- | --- | --- | --- | --- | --- |",
   );
+  const newest = await db.first<{ place: number }>("SELECT min(place) AS place FROM word_places");
   for (const [name, text, filter = {}] of casesOf(size)) {
     const search = { senderId: PROJECT, filter, query: textQuery(text) };
-    const newest = await db.first<{ place: number }>("SELECT min(place) AS place FROM word_places");
     // Every second sample is a page from anywhere.
     const from = (sample: number): number | null =>
       sample % 2 === 0 ? null : (newest?.place ?? 0) + Math.floor((Math.abs(sample) / SAMPLES) * size);

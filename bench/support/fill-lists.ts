@@ -5,6 +5,8 @@ import type { Message } from "../../src/store/messages/messages.ts";
 import { indexWaiting, mergeSegments } from "../../src/store/search/message-index.ts";
 import { insertListed } from "../../test/support/lists.ts";
 import { listedMessage, PROJECTS } from "./listed-messages.ts";
+import { processorTime } from "./processor-time.ts";
+import { projectRow } from "./projects.ts";
 
 /** Messages of each of the two other projects per message of the measured project. */
 const OTHERS = 0.02;
@@ -17,21 +19,10 @@ export const BEGIN = Date.parse("2026-01-01T00:00:00Z");
 
 /** Makes the projects under the account, and `count` messages of the first one. Shows the processor time of its steps. */
 export async function fillLists(db: Db, accountId: string, count: number): Promise<void> {
-  await db.write(
-    PROJECTS.map((id) => ({
-      sql: `INSERT INTO senders (id, account_id, external_id, name, plan, trust_tier, created_at)
-        VALUES (?, ?, ?, 'p', 'unlimited', 'unlimited', 0)`,
-      args: [id, accountId, id],
-    })),
-  );
+  await db.write(PROJECTS.map((id) => projectRow(accountId, id)));
   const spent = { store: 0, index: 0, merge: 0 };
-  // Processor time, because it stays the same if other users are busy.
-  const timed = async (part: keyof typeof spent, work: () => Promise<unknown>): Promise<unknown> => {
-    const before = process.cpuUsage();
-    const result = await work();
-    const { user, system } = process.cpuUsage(before);
-    spent[part] += user + system;
-    return result;
+  const timed = async (part: keyof typeof spent, work: () => Promise<unknown>): Promise<void> => {
+    spent[part] += await processorTime(work);
   };
   let batch: Message[] = [];
   for (let at = 0; at < count; at++) {
@@ -46,7 +37,9 @@ export async function fillLists(db: Db, accountId: string, count: number): Promi
     batch = [];
   }
   // Work that the service does in quiet moments.
-  while (await timed("merge", () => mergeSegments(db, PAGES_PER_MERGE)));
+  await timed("merge", async () => {
+    while (await mergeSegments(db, PAGES_PER_MERGE));
+  });
   const each = Object.entries(spent).map(([part, time]) => `${part} ${(time / count).toFixed(0)} µs`);
   console.log(`${count} messages, processor time of each: ${each.join(", ")}`);
 }

@@ -11,16 +11,19 @@ import { addWords, newWords, wordProgress } from "../../src/store/search/word-in
 import { digestOf } from "../../src/store/sql/content-values.ts";
 import { BEGIN, STEP_MS } from "./fill-lists.ts";
 import { listedMessage, PROJECTS } from "./listed-messages.ts";
+import { processorTime } from "./processor-time.ts";
+import { accountRow, projectRow } from "./projects.ts";
 
 /** Octets of a body. */
 export const TEXT_OCTETS = 2048;
 /** Messages stored and indexed in one write. */
 const PER_WRITE = 250;
-/**
- * The same in the model, which stores every tenth such write with all its rows, and of the others the rows of the index alone. So a
- * page may begin at each multiple of ten writes, and finds more messages than it looks at.
- */
+/** Messages of one write in the model. */
 const PER_MODEL_WRITE = 2500;
+/**
+ * Of so many writes of the model one has all rows of its messages, and the others have only those of the index. So a page may begin
+ * at each multiple of ten writes, and finds more messages than it looks at.
+ */
 const MODEL_STORES = 10;
 /** Different bodies in the model, and words of each that are indexed, the searched ones among them. */
 const MODEL_BODIES = 10_000;
@@ -86,27 +89,12 @@ function textFrom(text: string, most?: number): Text {
   return { text, words: [...new Set(text.split(" "))].slice(0, most) };
 }
 
-/** Makes the projects, and then messages up to each size that it is asked for. */
-export interface Filler {
-  fillTo(size: number): Promise<Spent>;
-}
-
-/** Makes messages up to each size that it is asked for. Returns the processor time that it took. */
+/** Makes messages until there are `size`. Returns the processor time that it took. */
 export type FillTo = (size: number) => Promise<Spent>;
 
 /** Makes the projects in an empty database. */
 async function makeProjects(db: Db): Promise<void> {
-  await db.write([
-    {
-      sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc', 'a', 'a@a.example', 0)",
-      args: [],
-    },
-    ...PROJECTS.map((id) => ({
-      sql: `INSERT INTO senders (id, account_id, external_id, name, plan, trust_tier, created_at)
-        VALUES (?, 'acc', ?, 'p', 'unlimited', 'unlimited', 0)`,
-      args: [id, id],
-    })),
-  ]);
+  await db.write([accountRow(), ...PROJECTS.map((id) => projectRow("acc", id))]);
 }
 
 /** Fills an empty database with messages, each with its body, as the service stores and indexes them. */
@@ -162,10 +150,7 @@ interface Filling {
 }
 
 async function timed(spent: Spent, part: keyof Spent, work: () => Promise<unknown>): Promise<void> {
-  const before = process.cpuUsage();
-  await work();
-  const { user, system } = process.cpuUsage(before);
-  spent[part] += user + system;
+  spent[part] += await processorTime(work);
 }
 
 /** Stores messages and adds them to the index of words. @param place gives them places, for which it gets a statement */
