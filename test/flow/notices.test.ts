@@ -18,7 +18,7 @@ setDefaultTimeout(60_000);
 const clock = shiftedClock();
 let service: TestService;
 let sink: HttpsSink;
-/** Where the service's mail goes: it knows no address that begins with `none`. */
+/** The relay of the service. It knows no address that begins with `none`. */
 let relay: TestMx;
 const space = { free: 50e9, total: 100e9 };
 

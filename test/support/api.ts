@@ -94,7 +94,7 @@ export const TEST_KEY = {
 export const BOX_KEY = new Uint8Array(32).fill(7);
 export const SESSION_KEY = new Uint8Array(32).fill(9);
 
-/** Stands for the mails that ask people to join topics, in tests whose topics need none. */
+/** Fails where a link to join topics would be mailed, in tests whose topics need none. */
 export const asksToJoin = () => () => Promise.reject(new Error("no topic asks for a link"));
 
 /** Lookups that read a zone: keys are `TYPE name`, e.g. `TXT example.com`. Every other name does not exist. */

@@ -13,7 +13,7 @@ const source = () => Bun.file(Bun.fileURLToPath(import.meta.resolve("axe-core/ax
  * none. Frames are left out, because their content is mail and not ours. `only` names the rules to check.
  */
 export async function brokenRules(page: Page, only: readonly string[] | null = null): Promise<string[]> {
-  // The debugger evaluates it, so that the page's Content-Security-Policy does not apply. That takes half as long as to load a page.
+  // The debugger evaluates it, so that the page's Content-Security-Policy does not apply. Once is enough: it takes half as long as loading a page.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(await source());
   const found = await page.evaluate(async (only) => {
     const { axe } = globalThis as unknown as {

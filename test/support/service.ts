@@ -55,7 +55,7 @@ export interface CallOptions {
  */
 const MESSAGE_WAIT_MS = 15_000;
 const POLL_MS = 5;
-/** Number of looks at a message's row without a change, after which its record is asked for again. */
+/** Number of looks at an unchanged row of a message before the test asks for its record again. */
 const LOOKS = 20;
 /** Milliseconds that the end of a test leaves to work in progress. */
 const GRACE_MS = 2_000;

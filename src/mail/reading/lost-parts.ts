@@ -48,8 +48,9 @@ function namedBoundary(value: string): string | null {
   return named?.[1] ?? named?.[2] ?? null;
 }
 
-/** The end of a delimiter that begins a part, and maximum octets of it that are looked at. */
+/** What follows the boundary in a delimiter that begins a part. */
 const LINE_END = /^[ \t]*(?:\r?\n|$)/;
+/** Maximum octets that are searched for it. */
 const MAX_BLANKS = 200;
 
 /** Returns whether a part begins at a delimiter. One that only ends parts does not count. */
