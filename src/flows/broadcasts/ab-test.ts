@@ -9,7 +9,8 @@ import {
 import { neededFor } from "../../core/audience/rates.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 import { type Finding, warning } from "../../mail/text/findings.ts";
-import { figuresOfVariants, reachedBy } from "../../store/audience/broadcast-variants.ts";
+import { reachedBy } from "../../store/audience/broadcast-figures.ts";
+import { figuresOfVariants } from "../../store/audience/broadcast-variants.ts";
 import { type Broadcast, timeOfChange } from "../../store/audience/broadcasts.ts";
 import type { Db } from "../../store/engine/client.ts";
 

@@ -1,3 +1,4 @@
+import type { Reached } from "../../core/audience/ab-test.ts";
 import { HOUR_MS } from "../../core/time/units.ts";
 import type { Db } from "../engine/client.ts";
 
@@ -13,6 +14,16 @@ export const BROADCAST_FIGURES = [
   "unsubscribed",
 ] as const;
 export type BroadcastFigures = Record<(typeof BROADCAST_FIGURES)[number], number>;
+
+/** The figures before the first message. */
+export const NO_FIGURES = Object.fromEntries(
+  BROADCAST_FIGURES.map((figure) => [figure, 0]),
+) as BroadcastFigures;
+
+/** Returns the messages that arrived and the recipients who opened or clicked, from which rates are made. */
+export function reachedBy({ sent, delivered, opened, clicked }: BroadcastFigures): Reached {
+  return { arrived: Math.max(sent, delivered), opened, clicked };
+}
 
 const SUMS = BROADCAST_FIGURES.map((figure) => `COALESCE(SUM(f.${figure}), 0) AS ${figure}`).join(", ");
 

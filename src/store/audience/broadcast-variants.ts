@@ -1,8 +1,8 @@
-import type { Reached, Variant } from "../../core/audience/ab-test.ts";
+import type { Variant } from "../../core/audience/ab-test.ts";
 import type { Db, Statement } from "../engine/client.ts";
-import { BROADCAST_FIGURES, type BroadcastFigures } from "./broadcast-figures.ts";
+import { BROADCAST_FIGURES, type BroadcastFigures, NO_FIGURES } from "./broadcast-figures.ts";
 
-/** What became of the messages that test one subject. `recipients`: messages that were made. */
+/** The outcomes of the messages that test one subject. `recipients`: messages that were made. */
 export type VariantFigures = BroadcastFigures & { recipients: number };
 
 /** Returns the statements that store which subject each message of a test has, after the messages in the same write. */
@@ -27,11 +27,6 @@ export function recordVariants(
   ];
 }
 
-const NONE: VariantFigures = {
-  recipients: 0,
-  ...(Object.fromEntries(BROADCAST_FIGURES.map((figure) => [figure, 0])) as BroadcastFigures),
-};
-
 /** Returns the figures of both subjects of a broadcast. */
 export async function figuresOfVariants(
   db: Db,
@@ -41,17 +36,7 @@ export async function figuresOfVariants(
     `SELECT variant, recipients, ${BROADCAST_FIGURES.join(", ")} FROM broadcast_variant_figures WHERE broadcast_id = ?`,
     [broadcastId],
   );
-  const of = (name: Variant): VariantFigures => {
-    const { variant: _, ...figures } = rows.find(({ variant }) => variant === name) ?? {
-      variant: name,
-      ...NONE,
-    };
-    return figures;
-  };
-  return { a: of("a"), b: of("b") };
-}
-
-/** Returns the figures that decide a test. */
-export function reachedBy({ sent, delivered, opened, clicked }: VariantFigures): Reached {
-  return { arrived: Math.max(sent, delivered), opened, clicked };
+  const none: VariantFigures = { recipients: 0, ...NO_FIGURES };
+  const known = rows.map(({ variant, ...figures }) => [variant, figures] as const);
+  return { a: none, b: none, ...Object.fromEntries(known) };
 }

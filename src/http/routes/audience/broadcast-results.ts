@@ -5,6 +5,8 @@ import {
   type BroadcastFigures,
   figuresByTime,
   figuresOfBroadcasts,
+  NO_FIGURES,
+  reachedBy,
 } from "../../../store/audience/broadcast-figures.ts";
 import {
   BROADCAST_OUTCOMES,
@@ -17,8 +19,7 @@ import { ok } from "../../routing/answer.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../../routing/schemas.ts";
-import { showTestResults, TestResultsView } from "../../views/audience/ab-test.ts";
-import { NO_FIGURES } from "../../views/audience/broadcast.ts";
+import { rounded, showTestResults, TestResultsView } from "../../views/audience/ab-test.ts";
 import { AS_CSV, pageOrWhole } from "../../routing/whole-list.ts";
 
 /** Hours of an interval, and intervals of an answer. */
@@ -147,13 +148,10 @@ export function broadcastResultRoutes(deps: Parts): Route[] {
   ];
 }
 
-function ratesOf(
-  made: number,
-  { sent, delivered, bounced, complained, opened, clicked, unsubscribed }: BroadcastFigures = NO_FIGURES,
-): Static<typeof ResultsView>["rates"] {
-  const arrived = Math.max(sent, delivered);
-  const rate = (part: number, whole: number) =>
-    whole === 0 ? null : Math.round((part / whole) * 10_000) / 10_000;
+function ratesOf(made: number, figures: BroadcastFigures = NO_FIGURES): Static<typeof ResultsView>["rates"] {
+  const { bounced, complained, unsubscribed } = figures;
+  const { arrived, opened, clicked } = reachedBy(figures);
+  const rate = (part: number, whole: number) => rounded(whole === 0 ? null : part / whole);
   return {
     delivered: rate(arrived, made),
     bounced: rate(bounced, made),

@@ -14,7 +14,8 @@ import {
 } from "../../../core/audience/ab-test.ts";
 import type { Rate } from "../../../core/audience/rates.ts";
 import { MAX_SUBJECT_CHARS } from "../../../core/messages/send-item.ts";
-import { reachedBy, type VariantFigures } from "../../../store/audience/broadcast-variants.ts";
+import { reachedBy } from "../../../store/audience/broadcast-figures.ts";
+import type { VariantFigures } from "../../../store/audience/broadcast-variants.ts";
 import type { Broadcast } from "../../../store/audience/broadcasts.ts";
 import { Nullable, OneOf, showTime, Timestamp, WITHOUT_NUL } from "../../routing/schemas.ts";
 
@@ -173,6 +174,6 @@ function shownRate({ count, rate, low, high, margin }: Rate): Static<typeof Rate
 }
 
 /** Returns a rate with the digits that results have. */
-function rounded(rate: number | null): number | null {
+export function rounded(rate: number | null): number | null {
   return rate === null ? null : Math.round(rate * 10_000) / 10_000;
 }

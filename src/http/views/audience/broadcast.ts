@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { BROADCAST_STATUSES } from "../../../core/audience/broadcasts.ts";
 import type { WholeBroadcast } from "../../../flows/broadcasts/save.ts";
 import type { Broadcast } from "../../../store/audience/broadcasts.ts";
-import type { BroadcastFigures } from "../../../store/audience/broadcast-figures.ts";
+import { type BroadcastFigures, NO_FIGURES } from "../../../store/audience/broadcast-figures.ts";
 import { MAX_NAME_CHARS, NOT_BLANK, Nullable, OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
 import { Address } from "../received.ts";
 import { AbTestView, showTest } from "./ab-test.ts";
@@ -76,18 +76,6 @@ export const BroadcastView = Type.Object(
   },
   { title: "Broadcast" },
 );
-
-/** The figures of a broadcast before its first message. */
-export const NO_FIGURES: BroadcastFigures = {
-  sent: 0,
-  delivered: 0,
-  bounced: 0,
-  complained: 0,
-  failed: 0,
-  opened: 0,
-  clicked: 0,
-  unsubscribed: 0,
-};
 
 /** Returns a broadcast in the form of `BroadcastSummaryView`. */
 export function showBroadcastSummary(
