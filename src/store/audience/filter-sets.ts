@@ -99,15 +99,13 @@ function contactsOf(db: Db, senderId: string, numbers: readonly number[]): Promi
   return db.all(CONTACTS_OF, [JSON.stringify(numbers), senderId]);
 }
 
-/** Returns the contacts of a step that pass. If `within` is given, only what it says of those counts. */
+/** Returns the contacts of a step that pass, or those of `within`. */
 async function setOf(filter: Filter, step: Step, within?: Numbers): Promise<Numbers> {
-  const { shares } = step.asking;
-  const set =
+  const passing =
     "join" in filter ? await joined(filter, step, within) : await conditionSet(filter, step, within);
-  shares.set(
-    filter,
-    within === undefined ? sizeOf(set) / step.size : sizeOf(both(set, within)) / sizeOf(within),
-  );
+  // A scan finds others, too.
+  const set = within === undefined ? passing : both(passing, within);
+  step.asking.shares.set(filter, sizeOf(set) / (within === undefined ? step.size : sizeOf(within)));
   return set;
 }
 
@@ -135,8 +133,7 @@ async function passingAll(
   let left = within;
   for (const part of parts.toSorted((one, other) => shareOf(one) - shareOf(other))) {
     if (left !== undefined && !left.includes(1)) break;
-    const set = await setOf(part, step, left);
-    left = left === undefined ? set : both(left, set);
+    left = await setOf(part, step, left);
   }
   return left ?? everyone(step);
 }
