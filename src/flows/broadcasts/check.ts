@@ -168,8 +168,9 @@ async function lackingLink({ renderer }: Sending, { source, broadcast }: Ready):
 
 /** Laws such as CAN-SPAM require the address of the sender in what readers see. */
 function lackingAddress({ postalAddress }: Project, { html, text }: ReadItem): AppError | null {
+  if (postalAddress === null) return null;
   const [part, shown] = html === undefined ? ["text", text ?? ""] : ["html", scanHtml(html).text];
-  return postalAddress === null || showsPostalAddress(shown, postalAddress)
+  return showsPostalAddress(shown, postalAddress)
     ? null
     : invalid(part, "must show the postal address of the project: {{ postalAddress }}, or its text.");
 }
