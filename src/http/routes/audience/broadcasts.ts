@@ -253,6 +253,7 @@ const STEPS = {
     summary: "Resume a paused broadcast",
     description:
       "It continues where it was paused, or waits for its time again. The key of this request answers for its messages from then on, so it needs `emails:send`.",
+    alsoScope: "emails:send",
   },
   cancel: {
     summary: "Cancel a broadcast",
@@ -271,7 +272,6 @@ function stepRoutes(deps: Parts): Route[] {
       evenFull: true,
       ...STEPS[step],
       scope: "audience:write",
-      ...(step === "resume" ? { alsoScope: "emails:send" as const } : {}),
       answers: { 200: BroadcastView },
       errors: ["not_found", "conflict"],
       async handle({ senderId, project, principal, params: { id }, now, record }) {
