@@ -63,7 +63,7 @@ let topicId: string;
 let projects = 0;
 
 const config = loadConfig({});
-/** A public host, one of our own network, and none. */
+/** A public host and one of the private network. All others do not exist. */
 const HOSTS: Readonly<Record<string, string>> = { "shop.test": "127.0.0.1", "inside.test": "10.0.0.1" };
 const links: LinkDeps["links"] = {
   clock: systemClock,
@@ -511,7 +511,7 @@ describe("a check", () => {
       expect(await step(id, "send")).toMatchObject(
         param === null ? { status: "sending" } : { error: { param } },
       );
-      const [{ html, text } = {}] = [await read(id)] as { html?: string; text?: string }[];
+      const { html, text } = await read(id);
       if ("html" in change && param === null)
         expect(html).toBe("<p>Acme &amp; Co GmbH<br>Main Street 1<br>1010 Vienna</p>{{ unsubscribeUrl }}");
       if (param === null) expect(text ?? "").not.toContain("postalAddress");
@@ -667,28 +667,13 @@ describe("results", () => {
           args: [status, api.clock.now(), messageId ?? ""],
         },
       ]);
-    const event = (messageId: string | undefined, type: string, machine: boolean) =>
-      api.db.write([
-        {
-          sql: `INSERT INTO events (message_id, id, sender_id, type, email, data, created_at)
-            SELECT message_id, ?, sender_id, ?, email, ?, ? FROM recipients WHERE message_id = ?`,
-          args: [
-            newId("evt", 1),
-            type,
-            JSON.stringify({ [type]: { machine, url: "https://one.test/" } }),
-            api.clock.now(),
-            messageId ?? "",
-          ],
-        },
-        ...(machine ? [] : [countEngagement(messageId ?? "", 0, type === "open" ? "opens" : "clicks")]),
-      ]);
     await moved(a?.id, "delivered");
     await moved(b?.id, "delivered");
     api.clock.advance(HOUR_MS);
     await moved(c?.id, "bounced");
-    await event(a?.id, "open", false);
-    await event(a?.id, "open", false);
-    await event(b?.id, "open", true);
+    await happens(a?.id ?? "", "open");
+    await happens(a?.id ?? "", "open");
+    await happens(b?.id ?? "", "open", true);
     const results = await call("GET", `/v1/broadcasts/${id}/results`);
     expect(results.json.rates).toEqual({
       delivered: 0.5,
@@ -715,8 +700,8 @@ describe("results", () => {
       { email: "b@example.com", opened: false },
       { email: "a@example.com", opened: true },
     ]);
-    await event(b?.id, "click", false);
-    await event(b?.id, "unsubscribed", false);
+    await happens(b?.id ?? "", "click");
+    await happens(b?.id ?? "", "unsubscribed");
     const outcomes: Record<string, string> = {};
     for (const outcome of BROADCAST_OUTCOMES) {
       const { json } = await call("GET", `/v1/broadcasts/${id}/recipients?outcome=${outcome}`);
@@ -743,16 +728,6 @@ describe("a test of two subjects", () => {
   /** So many that each part has some of them. */
   const EMAILS = Array.from({ length: 80 }, (_, at) => `p${at}@example.com`);
 
-  /** Counts an event of a message, as the routes of links do. */
-  const happens = (messageId: string, type: "open" | "click", machine = false) =>
-    api.db.write([
-      {
-        sql: `INSERT INTO events (message_id, id, sender_id, type, email, data, created_at)
-          SELECT message_id, ?, sender_id, ?, email, ?, ? FROM recipients WHERE message_id = ?`,
-        args: [newId("evt", 1), type, JSON.stringify({ [type]: { machine } }), api.clock.now(), messageId],
-      },
-      ...(machine ? [] : [countEngagement(messageId, 0, type === "open" ? "opens" : "clicks")]),
-    ]);
   const results = async (id: string) => (await call("GET", `/v1/broadcasts/${id}/results`)).json;
   const bySubject = async (id: string, subject: string) =>
     (await messages(id)).filter((message) => message.subject === subject);
@@ -804,7 +779,7 @@ describe("a test of two subjects", () => {
       /^A was opened by 0.0 % ± .* B by 100.0 % ± .* beyond the margin/,
     );
     expect((await results(id)).abTest).toMatchObject({ b: { recipients: b.length } });
-    // What was read makes a new test.
+    // The test that was read is accepted for a new draft, which starts undecided.
     expect(await read(await letter({ abTest: sent.abTest }))).toMatchObject({
       abTest: { ...AB, decideAt: null, decision: null },
     });
@@ -1201,6 +1176,25 @@ function broadcastRoutesOf(settings: Partial<Sending>) {
     const by = { keyId: null, bounds: UNBOUND };
     return checkBroadcast({ ...deps, ...settings }, { project, by, now: api.clock.now() }, id);
   };
+}
+
+/** Counts an event of a message, as the routes of links do. */
+function happens(messageId: string, type: "open" | "click" | "unsubscribed", machine = false) {
+  const engaged = type === "unsubscribed" || machine ? null : type === "open" ? "opens" : "clicks";
+  return api.db.write([
+    {
+      sql: `INSERT INTO events (message_id, id, sender_id, type, email, data, created_at)
+        SELECT message_id, ?, sender_id, ?, email, ?, ? FROM recipients WHERE message_id = ?`,
+      args: [
+        newId("evt", 1),
+        type,
+        JSON.stringify({ [type]: { machine, url: "https://one.test/" } }),
+        api.clock.now(),
+        messageId,
+      ],
+    },
+    ...(engaged === null ? [] : [countEngagement(messageId, 0, engaged)]),
+  ]);
 }
 
 async function crowd<Row>(): Promise<Row> {
