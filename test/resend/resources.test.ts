@@ -187,9 +187,23 @@ describe("contacts of the package resend", () => {
     expect((await resend.contacts.get({ email: "kim@example.com" })).data?.properties).toEqual({
       plan: { type: "string", value: "pro" },
     } as never);
-    const unknown = { ...columnMap, properties: { other: { column: "Tier" } } };
-    const refused = await resend.contacts.imports.create({ file, columnMap: unknown });
-    expect(refused.error?.message).toContain("column_map.properties.other");
+    const dated = (await resend.contactProperties.create({ key: "created", type: "string" })).data?.id ?? "";
+    const asField = { email: "Mail", properties: { created: { column: "Tier" } } };
+    const leo = new Blob(["Mail,Tier\nleo@example.com,gold\n"]);
+    expect((await resend.contacts.imports.create({ file: leo, columnMap: asField })).error).toBeNull();
+    await until(async () => (await resend.contacts.get({ email: "leo@example.com" })).data !== null);
+    expect((await resend.contacts.get({ email: "leo@example.com" })).data?.properties).toEqual({
+      created: { type: "string", value: "gold" },
+    } as never);
+    await resend.contactProperties.remove(dated);
+    for (const [properties, param] of [
+      [{ other: { column: "Tier" } }, "column_map.properties.other"],
+      ["plan", "column_map.properties"],
+    ] as const) {
+      const wrong = { ...columnMap, properties } as never;
+      const refused = await resend.contacts.imports.create({ file, columnMap: wrong });
+      expect(refused.error?.message).toContain(param);
+    }
     const email = "gil@example.com";
     const contact = (await resend.contacts.create({ email, properties: { plan: "pro", note: "x" } })).data
       ?.id;

@@ -137,7 +137,7 @@ function plainName(name: string): string {
 
 /**
  * Returns how to read a file with these headings. Throws 422 if it has no addresses, or is of another kind.
- * @param shapes the properties of the project's contacts, into which columns of their names go
+ * @param shapes the properties of the project's contacts. Columns named `plan` or `properties.plan` hold the property `plan`.
  */
 export function recognize(
   kind: ImportKind,
@@ -150,7 +150,10 @@ export function recognize(
   const form = TABLE.find((one) => one.kind === kind && fits(one));
   if (form === undefined) refuseOther(kind, plain, fits);
   const properties = new Map(
-    shapes.map(({ name }) => [plainName(name), `properties.${name}` satisfies ColumnField] as const),
+    shapes.flatMap(({ name }) => {
+      const field: ColumnField = `properties.${name}`;
+      return [name, field].map((heading) => [plainName(heading), field] as const);
+    }),
   );
   const fieldsOf = (some: readonly string[]) => {
     const fields = some

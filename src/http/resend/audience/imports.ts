@@ -126,13 +126,16 @@ function columnMap(given: unknown, shapes: readonly PropertyShape[]): ReadonlyMa
   const map = typeof given === "string" ? parsed(given) : {};
   if (!isObject(map)) throw invalid("column_map", "must be an object as JSON.");
   const { properties, ...columns } = map;
-  const mapped = Object.entries(isObject(properties) ? properties : {}).map(([name, mapping]) => {
+  if (properties != null && !isObject(properties))
+    throw invalid("column_map.properties", "must be an object of columns by the names of properties.");
+  const mapped = Object.entries(properties ?? {}).map(([name, mapping]) => {
     if (!shapes.some((shape) => shape.name === name))
       throw invalid(
         `column_map.properties.${name}`,
         "names no property. Make it with POST /contact-properties.",
       );
-    return [String(isObject(mapping) ? mapping.column : mapping), name] as const;
+    // A property may have the name of a field, such as `created`.
+    return [String(isObject(mapping) ? mapping.column : mapping), `properties.${name}`] as const;
   });
   return new Map([
     ...Object.entries(columns).map(([name, column]) => [String(column), name] as const),
