@@ -30,7 +30,7 @@ export interface Reached {
   clicked: number;
 }
 
-/** What was decided after the wait. */
+/** The decision after the wait. */
 export interface AbDecision {
   /** Null: neither subject was clearly better, so the rest gets `a`. */
   winner: Variant | null;
@@ -79,7 +79,7 @@ export interface Places {
 export function placesOf(broadcastId: string, { share, decision }: AbTest): Places {
   const hash = createHash("sha256").update(broadcastId).digest();
   const limit = Math.round(share * PLACES);
-  // An odd factor gives each end of an id a place of its own.
+  // With an odd factor, no two ends of ids have the same place.
   const mix = { factor: (hash.readUInt32BE(0) % PLACES) | 1, offset: hash.readUInt32BE(4) % PLACES };
   const part = decision === null ? { from: 0, below: limit } : { from: limit, below: PLACES };
   return { ...mix, count: PLACES, ...part };

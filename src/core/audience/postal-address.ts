@@ -21,7 +21,7 @@ export function withPostalAddress(source: TemplateSource, address: string | null
   };
 }
 
-/** Returns whether a text that a reader sees has the address. Only letters and digits count: lines and commas may differ. */
+/** Returns whether the words that a reader sees have the address. Only letters and digits count: lines and commas may differ. */
 export function showsPostalAddress(shown: string, address: string): boolean {
   return plain(shown).includes(plain(address));
 }

@@ -31,8 +31,8 @@ export function subjectFor({ id, subject, abTest }: Broadcast, place: number): C
 }
 
 /**
- * Returns what becomes of a broadcast whose last message was tried: it ends. If that was the last message of a test, it waits, and once
- * the wait is over the decision is stored and it begins again with the rest of the contacts.
+ * Returns the changes of a broadcast whose last message was tried: it ends. If that was the last message of a test, it waits. After the
+ * wait, the decision is stored, and it begins again with the rest of the contacts.
  */
 export async function afterLast(db: Db, broadcast: Broadcast, now: number): Promise<Partial<Broadcast>> {
   const { id, abTest } = broadcast;

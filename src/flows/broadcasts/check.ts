@@ -106,7 +106,7 @@ function testFindings(
   return [...trackingFindings(abTest, isTracked), ...sizeFindings(abTest, contacts)];
 }
 
-/** Maximum number of contacts that are tried until one can be shown. */
+/** Maximum number of contacts that are tried until the values of one fit. */
 export const MAX_SAMPLES = 20;
 
 /** The message of the first contact whose values fit into it, and the contacts before it, whose values do not. */
@@ -117,7 +117,7 @@ interface Sample {
 }
 
 /**
- * Returns the message of the first contact; of nobody if there is none.
+ * Returns the message of the first contact whose values fit. If the broadcast goes to no contact, the message has no values.
  * @param param the field of the request that a failure is about; default: the part that fails
  * @throws AppError 422 if it cannot be made for any
  */
@@ -203,7 +203,7 @@ async function rendered(
 }
 
 /**
- * Returns the contact whose values a test shows; null if there is nobody.
+ * Returns the contact whose values a test shows; null if the broadcast goes to no contact.
  * @param contactId null: the first of the segment
  * @throws AppError 422 if there is no such contact
  */
@@ -220,7 +220,7 @@ export async function shownContact(
 
 /**
  * Returns the message that a test sends to an address: as a contact would get it. Its link to unsubscribe does nothing.
- * @param contact null: nobody, who has no value
+ * @param contact null: the message has no values
  */
 export async function testItem(
   deps: Sending,

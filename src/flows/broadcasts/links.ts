@@ -8,9 +8,9 @@ import { sampleOf } from "./check.ts";
 import { type Acting, readyToSend } from "./ready.ts";
 import { existingBroadcast } from "./save.ts";
 
-/** Maximum number of links that are asked. */
+/** Maximum number of links that a check requests. */
 export const MAX_ASKED_LINKS = 100;
-/** Links that are asked at the same time. */
+/** Maximum number of links requested at the same time. */
 const ASKED_AT_ONCE = 8;
 /** Time for one request, and for all links together, milliseconds. */
 const REQUEST_MS = 6000;
@@ -26,7 +26,7 @@ export interface LinkDeps {
   links: GuardedDeps & { clock: Clock; allowPrivate: boolean };
 }
 
-/** What a link of a content answers. */
+/** The answer of a link in a content. */
 export interface AskedLink {
   url: string;
   /** Null: its server could not tell, such as one that refuses programs, or it was not asked. */

@@ -148,7 +148,7 @@ async function stepOnce(
 }
 
 /**
- * Pauses a broadcast if the key that answers for its messages was revoked, also while they are made: it must reach nobody else.
+ * Pauses a broadcast if the key that answers for its messages was revoked, also while they are made. No further contact may get it.
  * Returns whether it was.
  */
 export async function pauseIfRevoked(db: Db, broadcast: Broadcast, now: number): Promise<boolean> {

@@ -15,7 +15,7 @@ const LOOK_UP = 16;
 /** One flag for each number of a step: 1 if the contact is in the set. */
 export type Numbers = Uint8Array;
 
-/** A count under way. */
+/** A count in progress. */
 export interface Asking {
   db: Db;
   senderId: string;

@@ -14,7 +14,7 @@ import { OneOf } from "../../routing/schemas.ts";
 import { AddressText } from "../form/given.ts";
 import { ID_PAGE, listRoute, type Operations } from "../form/translate.ts";
 
-/** What a recipient did or got, in words of Resend, as a filter of ours. */
+/** Our filters by Resend's words for what a recipient did or got. */
 const TYPES = {
   sent: { outcome: "sent" },
   delivered: { outcome: "delivered" },
