@@ -1,4 +1,4 @@
-import { type FieldValue, SelectField, TextField } from "../../controls/form.tsx";
+import { type FieldValue, SelectField, TextField, withChosen } from "../../controls/form.tsx";
 import { percentText } from "../../words/amounts.ts";
 import { duration } from "../../words/time.ts";
 import { planText } from "./ab-words.ts";
@@ -58,10 +58,10 @@ export function AbFields({ values, fieldOf }: AbFieldsProps) {
   );
 }
 
-/** Returns options with the chosen value among them. The API takes others too. */
+/** Returns the options in their order. The API takes others too, so the chosen value may be one of those. */
 function offered(values: readonly string[], chosen: string, textOf: (value: string) => string) {
-  const all = values.includes(chosen) ? values : [...values, chosen];
-  return all
-    .toSorted((one, other) => Number(one) - Number(other))
-    .map((value) => ({ value, text: textOf(value) }));
+  const known = values.map((value) => ({ value, text: textOf(value) }));
+  return withChosen(known, chosen, textOf(chosen)).toSorted(
+    (one, other) => Number(one.value) - Number(other.value),
+  );
 }

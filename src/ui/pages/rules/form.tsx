@@ -217,7 +217,7 @@ interface ForwardProps extends FieldsProps {
 /** Chooses one of the confirmed addresses. */
 function ForwardChoice({ draft, confirmed, onAdd }: ForwardProps) {
   const { forwardTo } = draft.value;
-  const isKnown = forwardTo === "" || confirmed.includes(forwardTo);
+  const known = confirmed.map((email) => ({ value: email, text: email }));
   return (
     <>
       <SelectField
@@ -226,8 +226,7 @@ function ForwardChoice({ draft, confirmed, onAdd }: ForwardProps) {
         value={partOf(draft, "forwardTo")}
         options={[
           { value: "", text: "Nobody" },
-          ...confirmed.map((email) => ({ value: email, text: email })),
-          ...(isKnown ? [] : [{ value: forwardTo, text: `${forwardTo} (not confirmed)` }]),
+          ...withChosen(known, forwardTo, `${forwardTo} (not confirmed)`),
         ]}
         hint="An address whose owner has agreed. A new one gets a link by mail, and is here once that is used."
       />
