@@ -7,8 +7,8 @@ import { FormDialog } from "../../controls/form-dialog.tsx";
 import { snoozeTimes } from "../../words/snooze.ts";
 import { localField, localTime } from "../../words/time.ts";
 import { assignEdit, labelEdit, snoozeEdit, type ThreadEdit } from "./edits.ts";
+import { isMe } from "../../state/reader.ts";
 import { membersOf } from "./mailbox.ts";
-import { me } from "../../state/session.ts";
 
 /** What is chosen for threads. */
 export type Chosen = "label" | "assign" | "snooze";
@@ -61,7 +61,7 @@ function AssignChoice({ threads, mailbox, onEdit, onClose }: ChoiceProps) {
           id,
           text: email,
           chosen: isOn(id),
-          ...(id === me.value?.key.id ? { hint: "You" } : {}),
+          ...(isMe(id) ? { hint: "You" } : {}),
         })),
         { id: "", text: "Nobody", chosen: isOn(null) },
       ]}

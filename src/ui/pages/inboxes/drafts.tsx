@@ -6,7 +6,7 @@ import { List } from "../../components/list.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { changedUrl } from "../../state/paths.ts";
 import { navigate, place, query, urlWith } from "../../state/router.ts";
-import { me } from "../../state/session.ts";
+import { authorName, isMe } from "../../state/reader.ts";
 import { Proposal, useDraftReload } from "./writing/proposals.tsx";
 
 /** All drafts of an inbox or the project: what programs propose, and what people have not sent yet. */
@@ -42,9 +42,7 @@ function Cells({ draft: { author, subject, preview, to, updatedAt } }: { draft: 
   return (
     <>
       <span />
-      <span class="cut who-cell">
-        {author.id === me.value?.key.id ? "You" : (author.name ?? author.type)}
-      </span>
+      <span class="cut who-cell">{isMe(author.id) ? "You" : authorName(author)}</span>
       <span class="cut subject-cell" dir="auto">
         {author.type === "key" ? <span class="tag">Proposal</span> : null}
         <span>{subject === "" ? "(no subject)" : subject}</span>

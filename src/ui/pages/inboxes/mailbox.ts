@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { get } from "../../api/client.ts";
 import { type Resource, useReloadAfter, useResource } from "../../api/resource.ts";
 import type { Labelling } from "../../api/types.ts";
-import { me } from "../../state/session.ts";
+import { isMe } from "../../state/reader.ts";
 
 /** Counts the changes of labels that this tab has made. */
 export const labelChanges = signal(0);
@@ -16,14 +16,13 @@ export function useMailbox(): Resource<Labelling> {
 
 /** Returns the members, the reader first. */
 export function membersOf(mailbox: Labelling | null): Labelling["members"] {
-  const own = me.value?.key.id ?? null;
   const members = mailbox?.members ?? [];
-  return [...members.filter(({ id }) => id === own), ...members.filter(({ id }) => id !== own)];
+  return [...members.filter(({ id }) => isMe(id)), ...members.filter(({ id }) => !isMe(id))];
 }
 
 /** Returns how a list names a member: `me`, or the address without its domain. */
 export function memberName(mailbox: Labelling | null, id: string): string {
-  if (id === me.value?.key.id) return "me";
+  if (isMe(id)) return "me";
   const email = mailbox?.members.find((member) => member.id === id)?.email;
   return email?.split("@")[0] ?? "someone";
 }

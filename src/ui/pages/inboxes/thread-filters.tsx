@@ -1,7 +1,7 @@
 import type { Labelling } from "../../api/types.ts";
 import { changedUrl } from "../../state/paths.ts";
 import { navigate, place, query } from "../../state/router.ts";
-import { me } from "../../state/session.ts";
+import { isMe } from "../../state/reader.ts";
 import { membersOf } from "./mailbox.ts";
 
 interface FiltersProps {
@@ -15,7 +15,7 @@ export function ThreadFilters({ mailbox, listPath }: FiltersProps) {
   const labels = mailbox?.labels.map(({ label }) => ({ value: label, text: label })) ?? [];
   const members = membersOf(mailbox).map(({ id, email }) => ({
     value: id,
-    text: id === me.value?.key.id ? "Assigned to me" : email,
+    text: isMe(id) ? "Assigned to me" : email,
   }));
   const assignees = members.length === 0 ? [] : [...members, { value: "none", text: "Nobody" }];
   return (

@@ -3,7 +3,8 @@ import type { Conversation } from "../../api/types.ts";
 import { RelativeTime } from "../../components/time.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { useTask } from "../../controls/task.ts";
-import { can, me } from "../../state/session.ts";
+import { authorName, isMe } from "../../state/reader.ts";
+import { can } from "../../state/session.ts";
 import { offerUndo } from "../../state/undo.ts";
 
 interface NoteProps {
@@ -16,7 +17,6 @@ interface NoteProps {
 export function ThreadNote({ threadId, note, onDeleted }: NoteProps) {
   const { id, author, text, createdAt } = note;
   const task = useTask();
-  const isOwn = author.id !== null && author.id === me.value?.key.id;
   const erase = () =>
     task.run(async () => {
       const path = `/v1/threads/${encodeURIComponent(threadId)}/notes`;
@@ -29,10 +29,10 @@ export function ThreadNote({ threadId, note, onDeleted }: NoteProps) {
       <p class="note-head">
         <span class="tag">Note</span>
         <strong class="cut">
-          <bdi>{author.name ?? author.type}</bdi>
+          <bdi>{authorName(author)}</bdi>
         </strong>
         <span class="grow" />
-        {can("threads:reply") && isOwn ? (
+        {can("threads:reply") && isMe(author.id) ? (
           <button
             type="button"
             class="button bare small"

@@ -6,7 +6,8 @@ import type { Conversation, DraftRecord, DraftSummary, Inbox, Message, Page } fr
 import { fieldsOf, readDraft, type ReplyFields } from "../../../state/draft-record.ts";
 import { useKey } from "../../../state/keyboard.ts";
 import { type ReplyDraft, replyDraft } from "../../../state/reply-draft.ts";
-import { can, me } from "../../../state/session.ts";
+import { isMe } from "../../../state/reader.ts";
+import { can } from "../../../state/session.ts";
 import { ForwardForm } from "./forward.tsx";
 import { NoteForm } from "./note.tsx";
 import { Proposal, useDraftReload } from "./proposals.tsx";
@@ -187,7 +188,7 @@ function useOwnDraft(
   const tried = useRef(false);
   const list = drafts.value.value;
   useEffect(() => {
-    const own = list?.data.find(({ author }) => author.id !== null && author.id === me.peek()?.key.id);
+    const own = list?.data.find(({ author }) => isMe(author.id));
     if (list === null || tried.current) return;
     tried.current = true;
     if (own === undefined || draft.state.peek() !== "none") return;

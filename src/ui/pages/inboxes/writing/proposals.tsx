@@ -15,7 +15,8 @@ import {
   storeDraft,
   textOf,
 } from "../../../state/draft-record.ts";
-import { can, me } from "../../../state/session.ts";
+import { authorName, isMe } from "../../../state/reader.ts";
+import { can } from "../../../state/session.ts";
 import { UNDO_SECONDS } from "../../../state/undo.ts";
 import { offerUndoOfSend } from "./sending.ts";
 
@@ -64,10 +65,10 @@ export function Proposal({ id, onEdit, onDone }: ProposalProps) {
     onDone();
   };
   return (
-    <section class="letter proposal" aria-label={`Draft of ${author.name ?? author.type}`}>
+    <section class="letter proposal" aria-label={`Draft of ${authorName(author)}`}>
       <p class="proposal-head">
         <span class="tag">Draft</span>
-        <strong class="cut">{author.id === me.value?.key.id ? "You" : (author.name ?? author.type)}</strong>
+        <strong class="cut">{isMe(author.id) ? "You" : authorName(author)}</strong>
         {author.type === "key" ? (
           <span class="quiet">proposes this {threadId === null ? "message" : "reply"}</span>
         ) : null}
@@ -119,7 +120,7 @@ export function Proposal({ id, onEdit, onDone }: ProposalProps) {
           onConfirm={discard}
           onClose={() => (asks.value = false)}
         >
-          <p>The draft of {author.name ?? author.type} is deleted. Nothing is sent.</p>
+          <p>The draft of {authorName(author)} is deleted. Nothing is sent.</p>
         </Confirm>
       ) : null}
     </section>
