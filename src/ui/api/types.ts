@@ -66,6 +66,7 @@ export type BroadcastSummary = Schemas["BroadcastSummary"];
 export type BroadcastRecipient = Schemas["BroadcastRecipient"];
 export type BroadcastResults = Schemas["BroadcastResults"];
 export type BroadcastCheck = Schemas["BroadcastCheck"];
+export type AskedLinks = operations["checkBroadcastLinks"]["responses"][200]["content"]["application/json"];
 export type AuditEntry = Schemas["AuditEntry"];
 export type Notice = Schemas["Notice"];
 export type AccountSettings = Schemas["AccountSettings"];

@@ -108,7 +108,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Returns why a rule does not send something; the code of a reason that has no words. */
-export function reasonText(reason: string): string {
+function reasonText(reason: string): string {
   return REASONS[reason] ?? reason;
 }
 

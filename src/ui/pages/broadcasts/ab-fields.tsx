@@ -1,7 +1,6 @@
 import { type FieldValue, SelectField, TextField, withChosen } from "../../controls/form.tsx";
 import { percentText } from "../../words/amounts.ts";
-import { duration } from "../../words/time.ts";
-import { planText } from "./ab-words.ts";
+import { planText, waitText } from "./ab-words.ts";
 import type { Values } from "./values.ts";
 
 const SHARES = ["0.1", "0.2", "0.3", "0.5", "1"];
@@ -48,7 +47,7 @@ export function AbFields({ values, fieldOf }: AbFieldsProps) {
               label="Decide after"
               name="abTest.waitMinutes"
               value={fieldOf("waitMinutes")}
-              options={offered(WAITS, waitMinutes, (one) => duration(Number(one) * 60_000))}
+              options={offered(WAITS, waitMinutes, (one) => waitText(Number(one)))}
             />
           )}
           <SelectField label="Better is" name="abTest.by" value={fieldOf("by")} options={MEASURES} />

@@ -15,20 +15,21 @@ interface AbResultsProps {
 export function AbResults({ record, results }: AbResultsProps) {
   const { abTest, status } = record;
   if (abTest === null) return null;
-  const { decision, decideAt } = abTest;
-  const waits = decision === null && decideAt !== null && (status === "sending" || status === "paused");
+  const { decision } = abTest;
+  const waits = decision === null && (status === "sending" || status === "paused");
+  const decidesAt = waits ? abTest.decideAt : null;
   return (
     <section class="form" aria-labelledby="subjects">
       <div>
         <h3 id="subjects">{verdictText(abTest, results)}</h3>
         <p class="quiet">
           {decision?.why ?? results.why}
-          {waits && decideAt !== null ? (
+          {decidesAt === null ? null : (
             <>
               {" "}
-              It is decided at <LocalTime at={decideAt} />.
+              It is decided at <LocalTime at={decidesAt} />.
             </>
-          ) : null}
+          )}
         </p>
       </div>
       <dl class="facts">

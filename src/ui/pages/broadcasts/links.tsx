@@ -1,21 +1,16 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
+import type { AskedLinks } from "../../api/types.ts";
 import { Dot } from "../../components/status.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { useTask } from "../../controls/task.ts";
 
-interface Asked {
-  url: string;
-  works: boolean | null;
-  problem: string | null;
-}
-
-/** Asks the links of a letter when the person wants it, because their servers see the requests. */
+/** Checks the links of a letter only when the person asks for it, because the servers of the links see the requests. */
 export function Links({ path }: { path: string }) {
   const task = useTask();
-  const links = useSignal<Asked[] | null>(null);
+  const links = useSignal<AskedLinks["links"] | null>(null);
   const ask = async () => {
-    links.value = (await post<{ links: Asked[] }>(`${path}/check-links`)).links;
+    links.value = (await post<AskedLinks>(`${path}/check-links`)).links;
   };
   const doubtful = links.value?.filter(({ works }) => works !== true) ?? [];
   return (

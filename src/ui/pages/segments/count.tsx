@@ -62,7 +62,7 @@ export function useCount(filter: Filter | null, { pauseMs = 0, exact = false }: 
 }
 
 /** Returns the number of contacts, of an estimate two digits. */
-export function contactsText({ count, estimated }: SegmentCount): string {
+function contactsText({ count, estimated }: SegmentCount): string {
   return estimated ? `about ${counted(Number(count.toPrecision(2)), "contact")}` : counted(count, "contact");
 }
 
