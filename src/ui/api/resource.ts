@@ -57,7 +57,7 @@ export function forgetAll(): void {
   brought.clear();
 }
 
-/** Changes the fields of a remembered value that the answer to a change returned, also while no page shows it. */
+/** Puts the fields of an answer to a change into a remembered value, even while no page shows it. */
 export function amend<Value extends object>(key: string, fields: Partial<Value>): void {
   const known = remembered.get(key) as (Resource<Value> & Remembered) | undefined;
   const value = known?.value.peek() ?? null;
@@ -161,7 +161,7 @@ export function useResource<Value>(key: string, load: () => Promise<Value>): Res
   return resource;
 }
 
-/** Reads something again when a fact changes that its answer depends on. What has just appeared reads by itself. */
+/** Reads something again when a fact changes that its answer depends on. A component that has just appeared reads by itself. */
 export function useReloadAfter(fact: string | number, reload: () => void): void {
   const known = useRef(fact);
   useEffect(() => {

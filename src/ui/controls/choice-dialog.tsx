@@ -38,7 +38,7 @@ export function ChoiceDialog({
 }: ChoiceDialogProps) {
   const typed = useSignal("");
   const at = useSignal(0);
-  /** True if Enter was pressed before a choice was there, as by quick hands while the choices are loaded. */
+  /** True if Enter was pressed before there was a choice, for example while the choices load. */
   const early = useSignal(false);
   const id = useId();
   const list = useRef<HTMLDivElement>(null);

@@ -109,7 +109,7 @@ export function Field({ label, labelHidden = false, name, hint, children }: Fiel
 /** A value that a field shows and changes, such as a signal. */
 export type FieldValue = Pick<Signal<string>, "value">;
 
-/** Returns a value for a field of the functions that read and write it, if it has no signal of its own. */
+/** Returns the value of a field that has no signal. The field reads and writes it by these functions. */
 export function fieldValue<Value = string>(
   read: () => Value,
   write: (next: Value) => void,

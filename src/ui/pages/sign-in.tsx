@@ -6,7 +6,7 @@ import { useTask } from "../controls/task.ts";
 import { Problem } from "../controls/problem.tsx";
 import { mailLink, mailsLinks, program, provider, sessionError, signIn } from "../state/session.ts";
 
-/** Asks a person for an address, or leads to the provider, and then asks for an API key. Without people, the key is first. */
+/** Asks for a person's address or leads to the provider, and then asks for an API key. Without people, asks for the key alone. */
 export function SignInPage() {
   useEffect(() => {
     document.title = "Sign in · Postrider";

@@ -66,7 +66,7 @@ export function textOf(html: string): string {
   return new DOMParser().parseFromString(html, "text/html").body.textContent.trim();
 }
 
-/** Counts the drafts that this tab has saved or sent, after which lists of drafts read again. */
+/** Counts the drafts that this tab has saved, sent or discarded. Lists of drafts read again when it changes. */
 export const draftChanges = signal(0);
 
 async function counted<Answer>(change: Promise<Answer>): Promise<Answer> {

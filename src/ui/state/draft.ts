@@ -120,7 +120,7 @@ export function itemOf(draft: Draft): SendItem {
   };
 }
 
-/** Returns a field with the addresses of a text; no field if there are none. */
+/** Returns a field with the addresses in a string; no field if there are none. */
 export function addressField(name: string, text: string): Record<string, Mailbox[]> {
   const mailboxes = parseMailboxes(text);
   return mailboxes.length === 0 ? {} : { [name]: mailboxes };

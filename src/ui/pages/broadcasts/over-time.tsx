@@ -9,7 +9,7 @@ import { withoutGaps } from "./words.ts";
 const BY_DAYS_MS = 7 * DAY;
 const HOUR = DAY / 24;
 
-/** Returns the interval by which a broadcast is shown. */
+/** Returns the interval between two points of a broadcast's chart. */
 export function intervalOf({ startedAt }: Broadcast): "day" | "hour" {
   return startedAt !== null && now() - Date.parse(startedAt) > BY_DAYS_MS ? "day" : "hour";
 }

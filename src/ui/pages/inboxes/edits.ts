@@ -63,12 +63,12 @@ function inverseOf(thread: Thread, changes: ThreadChanges): ThreadChanges {
   };
 }
 
-/** Key of a conversation among what the pages have read. */
+/** Returns the key of the resource that holds a conversation. */
 export function conversationKey(id: string): string {
   return `thread ${id}`;
 }
 
-/** Changes a thread, also in its conversation: the keys there depend on where it is. */
+/** Changes a thread, and its remembered conversation too, because the keys there depend on its folder. */
 export async function changeThread({ id }: Pick<Thread, "id">, changes: ThreadChanges): Promise<void> {
   const changed = await patch<Thread>(`/v1/threads/${encodeURIComponent(id)}`, changes);
   amend<Conversation>(conversationKey(id), changed);

@@ -10,7 +10,7 @@ interface FiltersProps {
   listPath: string;
 }
 
-/** Shows only threads with a label, or those of a member or of nobody. Nothing if there are neither. */
+/** Filters threads by label, and by their assignee or the lack of one. Shows nothing if there are no labels and no members. */
 export function ThreadFilters({ mailbox, listPath }: FiltersProps) {
   const labels = mailbox?.labels.map(({ label }) => ({ value: label, text: label })) ?? [];
   const members = membersOf(mailbox).map(({ id, email }) => ({

@@ -31,7 +31,7 @@ interface ProposalProps {
 /** Fields that the service adds to what is written. */
 const GIVEN = ["id", "threadId", "author", "version", "createdAt", "updatedAt"];
 
-/** Minimum time between looks for drafts that no event has told, ms. */
+/** Minimum time between two reads of drafts because events may have been missed, ms. */
 const REFRESH_MS = 1_000;
 
 /** Reads drafts again when this tab or a program saves one, and when events may have been missed. */
